@@ -1,8 +1,8 @@
-/* compiler/cluster.c - neighbouring thread blocks of dqk or dhv that work together: a cluster.
+/* compiler/cluster.c - neighbouring thread blocks of dqk or dhv, or of the heads of a group, that work together: a cluster.
  *
  * Two of them add up the parts of the output that they have (TG_CLUSTER), or two or four load once what is the same in
  * all of them (TG_CAST): each loads some columns of such a matrix, in whole spans of 64, into the shared memory of all.
- * Clusters of both dimensions are one, in the order of the grid. */
+ * Clusters of both dqk and dhv are one, in the order of the grid. */
 #include "compiler/plan.h"
 #include "compiler/plan_walk.h"
 
@@ -12,7 +12,7 @@ void plan_find_cluster(struct plan *p)
     uint32_t n = 1;
     for (uint32_t d = 0; d < TG_N_DIMS; d++) {
         const tg_axis_role axis = p->row->row[d];
-        const uint32_t blocks = axis.cluster ? plan_blocks(p, d) : 1;
+        const uint32_t blocks = !axis.cluster ? 1 : d == TG_MEMBER ? group_of(&p->shape) : plan_blocks(p, d);
         const uint32_t along = blocks < 2 ? 1 : axis.cluster & TG_ADDS ? blocks : tg_sharing(axis);
         p->adds = along > 1 && (axis.cluster & TG_ADDS) ? d : p->adds;
         p->along[d] = (uint8_t)along;
@@ -53,12 +53,27 @@ static bool refuse(const struct plan *p, const char *hint, const char *what)
     return false;
 }
 
+bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile)
+{
+    return p->adds && tg_is_cluster_sum(p->algorithm, p->row, tile, p->adds);
+}
+
+uint32_t plan_cluster_sums(const struct plan *p, uint32_t before)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i] && p->row->outputs[i] != before; i++)
+        n += plan_is_added_in_cluster(p, p->row->outputs[i]);
+    return n;
+}
+
 /* The two thread blocks exchange halves of each tile of the output in the place of `left`; the barriers for that count its
  * uses, which the chunks are. */
 static bool check_sum(const struct plan *p)
 {
-    if (p->segment)
-        return refuse(p, "take TG_P, or another block", "clusters do not walk segments");
+    if (p->adds == TG_MEMBER && p->cluster != p->along[TG_MEMBER])
+        return refuse(p, "take TG_P for dqk and dhv", "a cluster that adds up heads has no other neighbours");
+    if (p->adds == TG_MEMBER && p->along[TG_MEMBER] != 2)
+        return refuse(p, "let a row of its own sum over heads", "a cluster adds up the two heads of a group, not more");
     return (p->along[p->adds] == 2 && p->tiles == 1) ||
            refuse(p, "take TG_P, or another block",
                   "a cluster is of two thread blocks, each with one tile of 64 columns for each four warps");

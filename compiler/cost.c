@@ -291,7 +291,7 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
 
 static struct work block_work(const struct plan *p, const tg_sizes *s)
 {
-    const double members = p->by_member ? group_of(&p->shape) : p->turns;
+    const double members = p->by_member ? group_of(&p->shape) : 1;
     const struct nest *nest = NULL;
     struct work work = {0};
     for (uint32_t i = 0; i < p->n_ops; i++) {

@@ -35,7 +35,7 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
                                    .mul = 1};
     }
     const bool by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
-    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = p->heads * p->turns, .mul = fixed};
+    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = p->heads, .mul = fixed};
     if (p->row->row[TG_BATCH].role == TG_ROLE_NONE &&
         !by_slot) /* the chunks of packed sequences are numbered through */
         terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};
@@ -97,7 +97,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         if (plan_is_mapped_store(p, &p->ops[i]) && !plan_is_of_last_steps(&p->ops[i])) {
             map.tensor = p->ops[i].tile;
             map.columns = WALK_TILE;
-            map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;
+            map.rows = plan_is_added_in_cluster(p, map.tensor) ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
             add_map(maps, &n, &map);
         }

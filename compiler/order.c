@@ -313,7 +313,7 @@ bool plan_can_have_makers(struct plan *p)
     struct order o = {.p = p, .n = p->n_ops};
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     find_chunk(&o);
-    return order_can_be_together(&o) && (order_has_positions(&o) || plan_makes_rows(p)) && p->turns == 1 && !p->rests;
+    return order_can_be_together(&o) && (order_has_positions(&o) || plan_makes_rows(p)) && !p->rests;
 }
 
 bool pass_order(struct plan *p)
@@ -330,6 +330,8 @@ bool pass_order(struct plan *p)
     if (p->has_makers)
         put_make(&o);
     put_walk(&o);
+    if (p->adds)
+        order_hide_exchange(p);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",
                     p->row->name, PLAN_MAX_OPS);

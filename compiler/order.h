@@ -29,7 +29,7 @@ typedef bool which_ops(const struct plan *p, const struct op *op);
 struct op *order_put(struct order *o, enum op_kind kind);
 void order_put_value(struct order *o, enum op_kind kind, uint32_t v);
 /* ... by way of the place of a matrix that nobody who could still reads any more. */
-void order_put_in_place(struct order *o, enum op_kind kind, uint32_t v);
+struct op *order_put_in_place(struct order *o, enum op_kind kind, uint32_t v);
 void order_put_sync(struct order *o, enum op_kind kind, enum sync sync);
 void order_forget(struct order *o, uint32_t what);
 struct op *order_put_from(struct order *o, uint32_t i);
@@ -87,6 +87,8 @@ void order_put_positions(struct order *o);
 
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
+/* exchange.c: of an output that a cluster adds up, what comes before OP_RECEIVE. */
+void order_hide_exchange(struct plan *p);
 bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
 bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */
 

@@ -20,11 +20,12 @@ void order_put_value(struct order *o, enum op_kind kind, uint32_t v)
     order_put(o, kind)->v = (uint8_t)v;
 }
 
-void order_put_in_place(struct order *o, enum op_kind kind, uint32_t v)
+struct op *order_put_in_place(struct order *o, enum op_kind kind, uint32_t v)
 {
     struct op *op = order_put(o, kind);
     op->v = (uint8_t)v;
     op->a = order_first_of(o->p, o->p->values[v].place);
+    return op;
 }
 
 void order_put_sync(struct order *o, enum op_kind kind, enum sync sync)

@@ -123,6 +123,23 @@ static bool carries_to_the_start(const struct order *o)
     return o->p->carries && reads;
 }
 
+/* What has come from the other thread block; all threads of a group have read it before it is overwritten. */
+static void put_sums_of_cluster(struct order *o)
+{
+    bool any = false;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *from = &o->from[i];
+        if (!order_stores_output(o->p, from) || !plan_is_added_in_cluster(o->p, from->tile))
+            continue;
+        if (!any)
+            order_forget(o, FORGET_THREAD);
+        order_put_in_place(o, OP_RECEIVE, from->v)->tile = from->tile;
+        any = true;
+    }
+    if (any)
+        order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+}
+
 /* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. A buffer of its own is read by
  * the store of the chunk before until one thread has seen it done, and the others hear of that by a barrier. */
 static void put_stores(struct order *o)
@@ -139,17 +156,13 @@ static void put_stores(struct order *o)
         order_put_sync(o, OP_BARRIER, SYNC_GROUP);
         o->guard = GUARD_ALWAYS;
     }
+    put_sums_of_cluster(o);
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *from = &o->from[i];
         if (!order_stores_output(p, from))
             continue;
         any = true;
-        if (p->adds) {
-            order_forget(o, FORGET_THREAD);
-            order_put_in_place(o, OP_EXCHANGE, from->v);
-            order_put_sync(o, OP_BARRIER, SYNC_GROUP);
-        }
-        order_put_in_place(o, OP_PUT, from->v);
+        order_put_in_place(o, OP_PUT, from->v)->tile = from->tile;
     }
     if (any) {
         order_put(o, OP_FENCE);
@@ -332,8 +345,6 @@ void order_put_tile(struct order *o)
         put_products_into_state(o);
     if (alone && p->carries)
         put_beside(o);
-    if (p->adds)
-        order_put_sync(o, OP_ARRIVE, SYNC_READY);
     put_output(o, last, o->end);
     order_await_others(o);
     put_stores(o);

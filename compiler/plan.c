@@ -514,7 +514,6 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
     p->heads = heads_of(p->row, shape);
-    p->turns = p->row->row[TG_MEMBER].role == TG_ROLE_W ? group_of(shape) : 1;
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->transition = transition_of(p);

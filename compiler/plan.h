@@ -116,7 +116,8 @@ enum op_kind {
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it; among rows: its element */
     OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
-    OP_EXCHANGE,  /* half of v to the other thread block of the cluster, and to the other half what comes from there */
+    OP_SEND,      /* half of v to the other thread block of the cluster, to the place of a */
+    OP_RECEIVE,   /* ... and to the other half what has come from there */
     OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
     OP_ARRIVE,    /* at `sync` */
     OP_AWAIT,     /* `sync`; of a product v's, with `n` that were issued later still under way */
@@ -254,7 +255,6 @@ struct plan {
     uint32_t cluster;          /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
     uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
-    uint32_t turns;            /* heads of a group that a thread block walks one after the other */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     bool
         finals_only; /* a walk on warpgroups that writes final states and nothing else: of segments the last of a sequence has to be walked */

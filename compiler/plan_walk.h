@@ -173,8 +173,9 @@ static inline uint32_t plan_position_columns(const struct plan *p)
 /* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
 void plan_find_cluster(struct plan *p);
 bool plan_check_cluster(const struct plan *p);
-/* walk_heads.c: is it the sum of heads to which each of them in turn adds its part in memory? */
-bool plan_is_added_in_turn(const struct plan *p, uint32_t tile);
+bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile); /* do its two thread blocks add up the tile? */
+uint32_t plan_cluster_sums(const struct plan *p,
+                           uint32_t before); /* how many such the row lists before that one; 0: in all */
 uint32_t plan_cluster_step(const struct plan *p,
                            uint32_t dim); /* thread blocks from one to its neighbour in a dimension */
 /* In which dimension are those that share the loads of a matrix (0: each loads it for itself), and how many? Do any? */

@@ -26,10 +26,11 @@ static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] =
                                        [OP_ROWS] = "rows",         [OP_END_ROWS] = "end of rows",
                                        [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
                                        [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
-                                       [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive",
-                                       [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
-                                       [OP_REST] = "rest",         [OP_FORGET] = "forget"};
+                                       [OP_PUT] = "put",           [OP_SEND] = "send",
+                                       [OP_RECEIVE] = "receive",   [OP_EXPECT] = "expect",
+                                       [OP_ARRIVE] = "arrive",     [OP_AWAIT] = "await",
+                                       [OP_FENCE] = "fence",       [OP_REST] = "rest",
+                                       [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
@@ -106,8 +107,12 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
         tg_printf(w, "%s%s%s", op->n & FORGET_THREAD ? " thread" : "", op->n & FORGET_BASES ? " bases" : "",
                   op->n & FORGET_CHUNK ? " chunk" : "");
     if ((op->kind == OP_PUT && (p->values[op->v].space == SPACE_FRAGMENT || plan_is_made_of_rows(&p->values[op->v]))) ||
-        op->kind == OP_EXCHANGE)
-        tg_printf(w, " %s v%u", op->kind == OP_PUT ? "over" : "by way of", op->a);
+        op->kind == OP_SEND || op->kind == OP_RECEIVE)
+        tg_printf(w, " %s v%u",
+                  op->kind == OP_PUT    ? "over"
+                  : op->kind == OP_SEND ? "to the place of"
+                                        : "from that of",
+                  op->a);
     if (plan_is_by_state(p, op) && plan_state_parts(p) > 1)
         tg_printf(w, ", its columns %u to %u", op->n * p->state_part,
                   op->n * p->state_part + plan_part_columns(p, op->n) - 1);

@@ -232,8 +232,8 @@ static bool add_member_sum(struct builder *b, int i, const tg_stmt *s)
     return true;
 }
 
-/* A sum over the heads of a group of one, or over chunks where there is one chunk, is what it sums; over heads in turn it becomes
- * that in memory. */
+/* A sum over the heads of a group of one, or over chunks where there is one chunk, is what it sums; over the heads of a cluster
+ * it becomes that when the thread blocks exchange what they have. */
 static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
@@ -244,7 +244,8 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
         return add_member_sum(b, i, s);
     const uint32_t positions = plan_has_single_positions(p) ? 1u << TG_LQ | 1u << TG_LKV : 0;
-    const uint32_t single = (group_of(&p->shape) == p->turns ? 1u << TG_MEMBER : 0) |
+    const uint32_t together = p->adds == TG_MEMBER ? p->along[TG_MEMBER] : 1;
+    const uint32_t single = (group_of(&p->shape) == together ? 1u << TG_MEMBER : 0) |
                             (p->schedule->max_tokens && !p->by_token ? 1u << TG_CHUNK : 0) | positions;
     if (along & ~looped & ~on_chip & ~single) {
         plan_refuse(p, "TG0517", "give it the role L in this row, or take a schedule that has a row for the sum",

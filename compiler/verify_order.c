@@ -53,9 +53,10 @@ struct check {
     tg_bits loaded;     /* of the stage */
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
-    bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
-    bool awaited;        /* products, since the step began */
-    tg_bits by_columns;  /* products by these columns of the state */
+    tg_bits ready,
+        sent;     /* outputs: the other thread block knows that the place of its part is free; ours is under way */
+    bool awaited; /* products, since the step began */
+    tg_bits by_columns; /* products by these columns of the state */
     uint8_t columns;
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
@@ -127,7 +128,8 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     case OP_TOTAL:
     case OP_FETCH:
     case OP_PUT:
-    case OP_EXCHANGE:
+    case OP_SEND:
+    case OP_RECEIVE:
     case OP_STORE:
     case OP_LEAVE:
     case OP_START:
@@ -145,7 +147,7 @@ static bool is_written(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_SCAN || op->kind == OP_EXCHANGE;
+           op->kind == OP_SCAN || op->kind == OP_RECEIVE;
 }
 
 /* Do makers put rows where the matrix is loaded? */
@@ -171,6 +173,17 @@ static bool check_read_of_rows(const struct check *c, const struct op *op, uint3
            broken(c, "makes a row of what has not been fetched");
 }
 
+/* May what the other thread block of a cluster sends come to where the matrix is loaded? */
+static bool may_be_overwritten(const struct check *c, uint32_t v)
+{
+    const struct plan *p = c->p;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_RECEIVE && (c->ready >> p->ops[i].v & 1) && plan_is_loaded(&p->values[v]) &&
+            p->values[p->ops[i].a].offset == p->values[v].offset)
+            return true;
+    return false;
+}
+
 static bool check_read(const struct check *c, const struct op *op, uint32_t v)
 {
     const struct plan *p = c->p;
@@ -188,6 +201,9 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads a stage that may still have tokens of the next sequence");
     if (c->covered >> v & 1)
         return broken(c, "reads a tile where an output is already");
+    const bool fetched = by_wgmma && v == op->a && plan_is_owned(p, &p->values[op->v]); /* it is in registers */
+    if (!fetched && may_be_overwritten(c, v))
+        return broken(c, "reads a tile whose place the other thread block of the cluster may write to");
     if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
         return broken(c, "a product by a tile that is not fenced, or not whole");
     if ((op->flags & OP_OF_PRODUCT) && v == p->state && !c->awaited && !c->sums)
@@ -319,10 +335,9 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = c->made =
-            c->cleared = false;
+        c->expects = c->is_open = c->tells = c->has_barrier = c->awaited = c->told = c->made = c->cleared = false;
         c->put_told &= op->sync == SYNC_EMPTY;
-        c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
+        c->loaded = c->covered = c->placed = c->fetched = c->put = c->ready = c->sent = 0;
     }
     c->told |= op->kind == OP_REST;
     if (op->kind == OP_REST && !c->in_stage)
@@ -377,7 +392,7 @@ static bool check_cluster(struct check *c, const struct op *op)
     if (op->kind == OP_ARRIVE && op->sync == SYNC_OPEN)
         c->tells = true;
     if (op->kind == OP_ARRIVE && op->sync == SYNC_READY)
-        c->is_ready = true;
+        c->ready |= TG_BIT(op->v);
     if (op->kind == OP_AWAIT && op->sync == SYNC_OPEN) {
         if (!c->tells)
             return broken(c, "waits for a stage that it has not said to be open");
@@ -385,10 +400,16 @@ static bool check_cluster(struct check *c, const struct op *op)
     }
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD && plan_is_loaded(v) && plan_shared_along(c->p, v) && !c->is_open)
         return broken(c, "loads into a stage that is not open");
-    if (op->kind != OP_EXCHANGE)
+    if (is_written(op) && op->kind != OP_RECEIVE && (c->sent >> op->v & 1))
+        return broken(c, "makes what has been sent already");
+    if (op->kind == OP_SEND && !(c->ready >> op->v & 1))
+        return broken(c, "sends before it has said that the place is free");
+    c->sent |= op->kind == OP_SEND ? TG_BIT(op->v) : 0;
+    if (op->kind != OP_RECEIVE)
         return true;
     c->exchanged = true;
-    return c->is_ready || broken(c, "an exchange without having said that the place is free");
+    return (c->sent >> op->v & 1) ||
+           broken(c, "receives what the other thread block has no place for, for nothing was sent to it");
 }
 
 /* An output that those who walk leave in its stage for the warp that loads: put and fenced; stored when it is, and of the last steps too. */

@@ -167,11 +167,10 @@ static bool check_tile_sums(const struct plan *p)
     return true;
 }
 
-/* Of what is made in a chunk memory gets matrices of positions by the owner; where a cluster adds up its parts, one. Or the
- * state, of some chunks. */
+/* Of what is made in a chunk memory gets matrices of positions by the owner. Or the state, of some chunks. */
 static bool check_stores(const struct plan *p)
 {
-    bool in_chunk = false, has_output = false;
+    bool in_chunk = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         in_chunk = op->kind == OP_NEST || (in_chunk && op->kind != OP_END);
@@ -180,18 +179,23 @@ static bool check_stores(const struct plan *p)
             continue;
         const bool to_caller =
             plan_memory_dtype(p, op->tile) == TG_F32 &&
-            (plan_is_added_in_turn(p, op->tile) || (p->algorithm->tensors[op->tile].flags & TG_OUT) ||
-             tg_tile_kept(p->schedule, op->tile));
-        const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
-        if ((has_output && p->adds) || to_caller || !can_write) {
+            ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
+        if (plan_is_added_in_cluster(p, op->tile) && !plan_is_mapped_store(p, op)) {
             plan_refuse(
-                p, "TG0518", "let another row write it",
-                "kernel %s on warpgroups: its chunks write positions by dqk or dhv as its rows are, to the caller in the "
-                "input type, in a cluster one, and cannot write %s",
+                p, "TG0518", "take TG_P, or the input type",
+                "kernel %s on warpgroups: a cluster adds up what is of the input type, and %s is fp32 in memory",
                 p->row->name, plan_tensor(p, v)->name);
             return false;
         }
-        has_output = true;
+        const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
+        if (to_caller || !can_write) {
+            plan_refuse(
+                p, "TG0518", "let another row write it",
+                "kernel %s on warpgroups: its chunks write positions by dqk or dhv as its rows are, to the caller in the "
+                "input type, and cannot write %s",
+                p->row->name, plan_tensor(p, v)->name);
+            return false;
+        }
     }
     return true;
 }

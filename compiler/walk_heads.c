@@ -153,23 +153,8 @@ static bool find_sums_of_heads(struct plan *p)
                "own, and of its own by its state");
 }
 
-bool plan_is_added_in_turn(const struct plan *p, uint32_t tile)
-{
-    return p->turns > 1 && tg_is_sum_in_turn(p->algorithm, p->row, tile);
-}
-
-/* The sum of more than two would be rounded more than once. */
-static bool check_turns(const struct plan *p)
-{
-    return (p->turns <= 2 && !p->cluster && !p->carries) ||
-           walk_refuse(p, "let a row of its own sum over heads",
-                       "heads one after the other are the two of a group, without clusters and carried vectors");
-}
-
 bool walk_check_heads(struct plan *p)
 {
-    if (p->turns > 1)
-        return check_turns(p);
     if (p->heads == 1)
         return true;
     bool ok = !plan_is_state_alone(p) && !p->segment && !p->cluster && !p->carries;

@@ -40,6 +40,33 @@ static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES
     return n;
 }
 
+/* The last operation that reads the tensor where it lies: not as a left operand of the owner's, which is fetched. */
+static uint32_t last_read(const struct plan *p, uint32_t matrix)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool fetched = op->kind == OP_CONTRACT && plan_is_owned(p, &p->values[op->v]);
+        uint8_t reads[PLAN_MAX_OP_READS];
+        for (uint32_t k = 0, n = plan_op_reads(p, op, reads); k < n && !fetched; k++)
+            if (plan_is_loaded(&p->values[reads[k]]) &&
+                TG_OPERAND_TILE(p->values[reads[k]].operand) == TG_OPERAND_TILE(p->values[matrix].operand))
+                last = i;
+    }
+    return last;
+}
+
+/* The place for what a cluster adds up is the one that is free first: half of the sum is sent there as soon as it is. */
+static void put_first_free_first(const struct plan *p, uint8_t places[PLAN_MAX_VALUES], uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (last_read(p, places[i]) < last_read(p, places[0])) {
+            const uint8_t first = places[0];
+            places[0] = places[i];
+            places[i] = first;
+        }
+}
+
 /* Where each of the outputs is put on its way to memory: a place that no other takes, or a buffer of its own. All are put there
  * behind the last read of what is loaded (order.c). */
 static void find_places(struct plan *p)
@@ -47,9 +74,11 @@ static void find_places(struct plan *p)
     uint8_t places[PLAN_MAX_VALUES];
     const uint32_t n = p->apart ? 0 : list_places(p, places);
     bool taken[TG_MAX_TILES] = {false}; /* a tensor read at query and at key positions is one tile */
+    if (p->adds)
+        put_first_free_first(p, places, n);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        uint32_t k = 0;
+        uint32_t k = p->adds && !plan_is_added_in_cluster(p, op->tile) ? 1 : 0;
         if (!plan_is_mapped_store(p, op))
             continue;
         while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
@@ -135,8 +164,8 @@ static bool can_hand(const struct plan *p)
             stores++;
             in_place &= p->values[p->ops[i].v].place != p->ops[i].v;
         }
-    return stores == 1 && in_place && p->nests[0].stages == 2 && p->tiles == 1 && p->turns == 1 && !p->has_makers &&
-           !p->shape.packed && !p->cluster && !p->rests && !p->carries;
+    return stores == 1 && in_place && p->nests[0].stages == 2 && p->tiles == 1 && !p->has_makers && !p->shape.packed &&
+           !plan_shares(p) && !p->rests && !p->carries;
 }
 
 /* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
@@ -168,7 +197,7 @@ static void place_all(struct plan *p, uint32_t single)
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
     p->barrier_offset = round_up(offset, 16);
-    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
+    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + plan_cluster_sums(p, 0) * p->groups) +
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
     p->rest_offset = p->shared_bytes;
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
@@ -189,7 +218,7 @@ static bool can_be_apart(const struct plan *p)
     bool stores = false;
     for (uint32_t i = 0; i < p->n_ops; i++)
         stores |= plan_is_mapped_store(p, &p->ops[i]);
-    return stores && p->groups == 1 && !p->has_makers && !p->cluster && p->heads == 1 && p->turns == 1;
+    return stores && p->groups == 1 && !p->has_makers && !p->cluster && p->heads == 1;
 }
 
 static void place_as(struct plan *p, uint32_t stages, bool apart)

@@ -190,10 +190,11 @@ static bool may_split(const struct kernel *k, uint32_t dim)
     return ok;
 }
 
-/* What heads that are walked in turn add up in memory. */
+/* What the heads of a cluster add up. */
 static bool is_added_up(const struct kernel *k, uint32_t tile)
 {
-    return tg_row_lists(k->row, tile) && !is_read(k, tile) && tg_is_sum_in_turn(k->schedule->algorithm, k->row, tile);
+    return tg_row_lists(k->row, tile) && !is_read(k, tile) &&
+           tg_is_cluster_sum(k->schedule->algorithm, k->row, tile, TG_MEMBER);
 }
 
 /* A statement of the row that sums over the dimension, which must not be split: NULL when none
@@ -670,10 +671,7 @@ static void check_around(const struct kernel *k, uint32_t dim)
         return;
     }
     check_block(k, dim);
-    bool in_turn = false;
-    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
-        in_turn |= is_added_up(k, k->row->outputs[i]);
-    if (dim == TG_MEMBER && on_warpgroups(k) && (axis->role == TG_ROLE_P || in_turn))
+    if (dim == TG_MEMBER && on_warpgroups(k) && axis->role == TG_ROLE_P)
         check_sum(k, dim);
     else if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
         tg_fault(k->check, TG0235, "use TG_L(1), or leave it out",
@@ -691,10 +689,9 @@ static void check_cluster(const struct kernel *k, uint32_t dim)
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
         sums |= tg_is_cluster_sum(k->schedule->algorithm, k->row, k->row->outputs[i], dim);
     if ((axis->cluster & TG_ADDS) && !(axis->role == TG_ROLE_P && on_warpgroups(k) && sums))
-        tg_fault(
-            k->check, TG0240, "use TG_P",
-            "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions without %s to add up",
-            k->name, tg_dim_name(dim), tg_dim_name(dim));
+        tg_fault(k->check, TG0240, "use TG_P",
+                 "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions %s %s to add up",
+                 k->name, tg_dim_name(dim), dim == TG_MEMBER ? "that is a sum over" : "without", tg_dim_name(dim));
 }
 
 /* ... and those that load once what they share. */

@@ -236,21 +236,20 @@ bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile)
     return false;
 }
 
+static bool is_sum_of_heads(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const int s = tg_tile_stmt(algorithm, tile);
+    const tg_stmt *stmt = s < 0 ? NULL : &algorithm->body[s];
+    return stmt && stmt->op == TG_STMT_TOTAL && !(stmt->flags & TG_MAXIMUM) &&
+           tg_stmt_along(algorithm, stmt) == 1u << TG_MEMBER;
+}
+
 bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim)
 {
     const uint8_t *axes = algorithm->tensors[tile].axes;
-    return (row->row[dim].cluster & TG_ADDS) && axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV) &&
-           axes[1] != dim;
-}
-
-bool tg_is_sum_in_turn(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile)
-{
-    const uint8_t *axes = algorithm->tensors[tile].axes;
-    const int s = row->row[TG_MEMBER].role == TG_ROLE_W ? tg_tile_stmt(algorithm, tile) : -1;
-    const tg_stmt *stmt = s < 0 ? NULL : &algorithm->body[s];
-    return stmt && stmt->op == TG_STMT_TOTAL && !(stmt->flags & TG_MAXIMUM) &&
-           tg_stmt_along(algorithm, stmt) == 1u << TG_MEMBER && axes[0] == TG_T &&
-           (axes[1] == TG_DQK || axes[1] == TG_DHV);
+    if (!(row->row[dim].cluster & TG_ADDS) || axes[0] != TG_T || (axes[1] != TG_DQK && axes[1] != TG_DHV))
+        return false;
+    return dim == TG_MEMBER ? is_sum_of_heads(algorithm, tile) : axes[1] != dim;
 }
 
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)

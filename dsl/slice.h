@@ -130,11 +130,9 @@ struct tg_shift tg_tile_shift(const tg_algorithm *algorithm, uint32_t tile);
 /* The row lists the tile among its outputs. */
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
 
-/* Is it a tile of positions by dqk or dhv, whose parts the thread blocks of the dimension, a cluster, add up? */
+/* Is it a tile of positions by dqk or dhv, whose parts the thread blocks of the dimension, a cluster, add up? Of TG_MEMBER the
+ * sum over the heads of a group. */
 bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim);
-
-/* ... or a sum over heads, to which each of them, one after the other, adds its part in memory? */
-bool tg_is_sum_in_turn(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile);
 
 /* Neighbours of a parallel dimension that load once what they share; 0: each loads for itself. */
 static inline uint32_t tg_sharing(tg_axis_role axis)

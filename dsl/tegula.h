@@ -410,8 +410,8 @@ typedef enum tg_mma {
  * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first.
  * With TG_CLUSTER instead of TG_P the two thread blocks of such a sum are a cluster: what the row lists of positions by
  * dqk or dhv they add up on chip, each half of the positions, and it may be the caller's. Its other sums stay parts.
- * With TG_W(1) for TG_MEMBER a thread block on warpgroups walks the two heads of a group one after the other: what the row
- * lists of sums over heads, positions by dqk or dhv, the first stores and the second adds to in memory.
+ * With TG_CLUSTER(1) for TG_MEMBER the thread blocks of the two heads of a group are a cluster, which adds up what the row lists of
+ * sums over heads, one matrix of positions by dqk or dhv, in the same way; a group of one head needs no cluster.
  *
  * With TG_CAST(n) instead of TG_P, n neighbouring blocks (2 or 4) of dqk or dhv are a cluster, which loads once what is
  * the same in all of them, every tile without that dimension: each thread block 1/n of its columns, to the memory of all.

@@ -152,7 +152,12 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     const struct plan *p = e->p;
     uint8_t dims[TG_N_DIMS];
     const uint32_t n = plan_grid_dims(p, dims);
-    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
+    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0), member = NULL;
+    const uint32_t members = p->adds == TG_MEMBER ? p->along[TG_MEMBER] : 1;
+    if (members > 1) { /* neighbours in the cluster */
+        member = modulo(e, rest, imm(e, members));
+        rest = divide(e, rest, imm(e, members));
+    }
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t d = dims[i], size = plan_dim_size(p, d);
         LLVMValueRef count = size            ? imm(e, plan_blocks(p, d))
@@ -167,8 +172,9 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
             e->at.start[d] = mul(e, index, imm(e, p->block[d]));
     }
     LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
-    heads = divide(e, heads, imm(e, p->heads * p->turns));
-    *head = mul(e, modulo(e, rest, heads), imm(e, p->turns));
+    heads = divide(e, heads, imm(e, p->heads * members));
+    *head = mul(e, modulo(e, rest, heads), imm(e, members));
+    *head = member ? add(e, *head, member) : *head;
     *batch = divide(e, rest, heads);
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
     e->at.chunks = argument(e, TG_ARG_SIZE, plan_has_single_positions(p) ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);

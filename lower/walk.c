@@ -24,7 +24,7 @@ static void find_slots(struct emit *e, struct walk *w)
         e->slot[i] = plan_is_of_warp(&p->values[i])       ? warp_of_all(e, w)
                      : p->values[i].space == SPACE_VECTOR ? w->stage
                                                           : NULL;
-    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0 && p->turns == 1; /* the same in turn */
+    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0; /* the same in turn */
     w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : modulo(e, w->step, imm(e, 2));
     w->third = modulo(e, w->step, imm(e, 3));
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -195,7 +195,7 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
     else if (op->sync == SYNC_PUT || op->sync == SYNC_MADE)
         mbarrier_arrive(e, made_address(e, w->stage));
     else if (op->sync == SYNC_READY)
-        cluster_ready(e, w);
+        cluster_ready(e, w, op);
     else
         mbarrier_arrive(e, barrier_address(e, w->stage, op->sync == SYNC_EMPTY));
 }
@@ -318,15 +318,16 @@ static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 /* ---- the interpreter ---- */
 
 static emit_walk_op *const operations[OP_N_KINDS] = {
-    [OP_LOAD] = walk_load,       [OP_INIT] = walk_init,         [OP_ENTER] = walk_enter,
-    [OP_LEAVE] = walk_leave,     [OP_START] = walk_start,       [OP_KEEP] = walk_keep,
-    [OP_NEST] = begin_chunks,    [OP_END] = end_chunks,         [OP_CLEAR] = walk_clear,
-    [OP_FETCH] = walk_fetch,     [OP_CONTRACT] = walk_product,  [OP_DOT] = walk_dot,
-    [OP_ADDEND] = walk_addend,   [OP_MAP] = walk_make,          [OP_COPY] = walk_copy,
-    [OP_DECAY] = walk_decay,     [OP_PUT] = walk_put,           [OP_EXCHANGE] = cluster_exchange,
-    [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect, [OP_AWAIT] = walk_await,
-    [OP_ARRIVE] = walk_arrive,   [OP_BARRIER] = walk_barrier,   [OP_FENCE] = walk_fence,
-    [OP_FORGET] = walk_forget,   [OP_TOTAL] = walk_total,       [OP_REST] = walk_rest};
+    [OP_LOAD] = walk_load,          [OP_INIT] = walk_init,        [OP_ENTER] = walk_enter,
+    [OP_LEAVE] = walk_leave,        [OP_START] = walk_start,      [OP_KEEP] = walk_keep,
+    [OP_NEST] = begin_chunks,       [OP_END] = end_chunks,        [OP_CLEAR] = walk_clear,
+    [OP_FETCH] = walk_fetch,        [OP_CONTRACT] = walk_product, [OP_DOT] = walk_dot,
+    [OP_ADDEND] = walk_addend,      [OP_MAP] = walk_make,         [OP_COPY] = walk_copy,
+    [OP_DECAY] = walk_decay,        [OP_PUT] = walk_put,          [OP_SEND] = cluster_send,
+    [OP_RECEIVE] = cluster_receive, [OP_STORE] = walk_to_memory,  [OP_EXPECT] = producer_expect,
+    [OP_AWAIT] = walk_await,        [OP_ARRIVE] = walk_arrive,    [OP_BARRIER] = walk_barrier,
+    [OP_FENCE] = walk_fence,        [OP_FORGET] = walk_forget,    [OP_TOTAL] = walk_total,
+    [OP_REST] = walk_rest};
 
 /* What neighbours under one guard share. */
 struct guarded {
@@ -422,40 +423,6 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
     end_guard(e, w, &guarded);
 }
 
-/* Behind the last step: all have left the shared memory that the next head's first one writes to, and the last stage. */
-static void leave_turn(struct emit *e, struct walk *w)
-{
-    if (e->p->lags) {
-        begin_consumer_step(e, w);
-        leave_behind(e, w);
-    }
-    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
-}
-
-/* For each head of a group that the thread block walks in turn. */
-static void emit_turns(struct emit *e, struct walk *w, enum role_kind role)
-{
-    if (e->p->turns == 1) {
-        emit_role(e, w, role);
-        return;
-    }
-    const struct thread_place thread = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
-    const struct place outside = e->at;
-    LLVMValueRef head = w->head;
-    const struct counted l = loop_begin(e, imm(e, e->p->turns), &w->turn);
-    find_thread(e, opaque(e, e->tid));
-    w->head = e->head = add(e, head, w->turn);
-    emit_bases(e, opaque(e, w->batch), w->head);
-    emit_role(e, w, role);
-    if (role == ROLE_WALK)
-        leave_turn(e, w);
-    loop_end(e, &l, 1);
-    e->tid = thread.tid, e->lane = thread.lane, e->warp = thread.warp;
-    e->quad_row = thread.quad_row, e->quad_column = thread.quad_column;
-    e->at = outside;
-    w->head = e->head = head;
-}
-
 static void init_barriers(struct emit *e)
 {
     const struct plan *p = e->p;
@@ -526,7 +493,7 @@ static void emit_load_role(struct emit *e, struct walk *w)
             ? NULL
             : begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
     producer_begin(e, w);
-    emit_turns(e, w, ROLE_LOAD);
+    emit_role(e, w, ROLE_LOAD);
     if (after)
         end_if(e, after);
 }
@@ -546,7 +513,7 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     if (p->has_makers) {
         others = begin_role(e, &w, p->groups);
         begin_group(e, &w, &p->roles[ROLE_MAKE], false);
-        emit_turns(e, &w, ROLE_MAKE);
+        emit_role(e, &w, ROLE_MAKE);
         end_role(e, others);
         e->at = outside;
         e->tid = thread.tid, e->lane = thread.lane, e->warp = thread.warp;
@@ -554,5 +521,5 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
         emit_bases(e, batch, head);
     }
     begin_group(e, &w, &p->roles[ROLE_WALK], true);
-    emit_turns(e, &w, ROLE_WALK);
+    emit_role(e, &w, ROLE_WALK);
 }

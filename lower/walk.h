@@ -43,7 +43,6 @@ LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef 
 void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier);
 void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier);
 void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t bytes);
-void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
 void cluster_barrier(struct emit *e);
 /* A box from a tensor map to shared memory, or back; coordinates as in program.h, tg_map_desc. */
 void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier);
@@ -51,7 +50,6 @@ void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValue
 void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier,
                       LLVMValueRef ranks);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
-void map_add(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]); /* to what is there */
 void map_store_commit(struct emit *e);
 void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
 void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]); /* ldmatrix.x4.trans */
@@ -75,8 +73,7 @@ struct thread_place {
 /* What is in registers while a role's operations are emitted. */
 struct walk {
     LLVMValueRef group;       /* number of this warpgroup */
-    LLVMValueRef batch, head; /* of the thread block, or of its turn */
-    LLVMValueRef turn;        /* ... which adds to what is in memory, unless it is 0; NULL: there are none */
+    LLVMValueRef batch, head; /* of the thread block */
     struct counted loop;      /* over the steps of the walk, which a segment is some of: those of the sequence are
                                * counted in the order in which they are walked */
     bool in_loop;
@@ -100,7 +97,6 @@ struct walk {
     const struct op *summed;               /* ... which is what makes them; NULL: there are none */
     const struct op *addend;               /* what the next sum of the state adds to its product; NULL: nothing */
     LLVMValueRef place[PLAN_MAX_VALUES];   /* where the group's part of an output was put */
-    LLVMValueRef begin;                    /* ... and its first position */
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
@@ -182,8 +178,8 @@ void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMVal
 emit_walk_op walk_map;
 emit_walk_op walk_put;
 emit_walk_op walk_store;
-/* The tile from where it lies, by this thread. adds, i1: to what is there; NULL: it does not. */
-void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from, LLVMValueRef adds);
+/* The tile from where it lies, by this thread. */
+void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from);
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 emit_walk_op walk_init;
@@ -235,7 +231,7 @@ emit_walk_op walk_clear;                 /* what is behind the end of what has b
 void walk_await_cleared(struct emit *e); /* ... where makers have cleared it */
 /* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
 void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first,
-                     uint32_t n, LLVMValueRef adds);
+                     uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 /* Is there a NaN among the words, or an infinity? */
@@ -247,10 +243,11 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValue
 /* ---- walk_cluster.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef cluster_index(struct emit *e, uint32_t dim); /* of this thread block, in the dimension */
 void cluster_init(struct emit *e);
-void cluster_ready(struct emit *e, const struct walk *w); /* this warp does not read its part of the matrix any more */
+void cluster_ready(struct emit *e, const struct walk *w,
+                   const struct op *op); /* this warp does not read its part of the matrix any more */
 /* Of this thread block's part of the tile; its first half becomes the sum of this thread block's half of the positions,
  * by way of the place where the group's part of matrix a was. */
-emit_walk_op cluster_exchange;
+emit_walk_op cluster_send, cluster_receive;          /* the half that is kept is the first of the tile behind it */
 LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chunk */
 
 /* ---- walk_cast.c ------------------------------------------------------------------------------------------------- */

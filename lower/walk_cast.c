@@ -3,7 +3,7 @@
  * Each loads its share of such a matrix into the memory of all, whose `full` barriers count the bytes of the whole. So a
  * stage must be empty in every thread block before anyone fills it: the warp that fills the ring waits for its own `empty`,
  * says so to the others, and waits for a third barrier, `open`, at which each of them arrives. What computes has no part
- * in it, and the fence of an arrival in a cluster, which is one of the whole GPU, is in nobody's way but that warp's.
+ * in it.
  *
  * A thread block may end when it has used its last stage: it has waited for all that came, as many times as the others
  * sent, for all of them walk the same chunks. */
@@ -13,7 +13,7 @@
 static LLVMValueRef open_barrier(struct emit *e, LLVMValueRef stage)
 {
     const struct plan *p = e->p;
-    const uint32_t first = p->barrier_offset + 16 * (p->nests[0].stages + (p->adds ? p->groups : 0));
+    const uint32_t first = p->barrier_offset + 16 * (p->nests[0].stages + plan_cluster_sums(p, 0) * p->groups);
     return shared_address(e, add(e, mul(e, stage, imm(e, 8)), imm(e, first)));
 }
 
@@ -35,8 +35,8 @@ void cast_open(struct emit *e, LLVMValueRef stage)
 
 void cast_wait(struct emit *e, LLVMValueRef stage, LLVMValueRef parity)
 {
-    mbarrier_wait_far(e, open_barrier(e, stage),
-                      LLVMBuildXor(e->b, parity, imm(e, 1), "")); /* it has no round before the first */
+    mbarrier_wait(e, open_barrier(e, stage),
+                  LLVMBuildXor(e->b, parity, imm(e, 1), "")); /* it has no round before the first */
 }
 
 LLVMValueRef cast_index(struct emit *e, const struct value *v)

@@ -102,16 +102,28 @@ static void put_tile(struct emit *e, struct walk *w, const struct op *op)
     }
 }
 
+/* Of a cluster's sum a thread block has half of the positions, from this one on; NULL: all of them. */
+static LLVMValueRef first_row(struct emit *e, const struct op *op)
+{
+    return plan_is_added_in_cluster(e->p, op->tile) ? cluster_first_position(e) : NULL;
+}
+
+static uint32_t rows_of(const struct emit *e, const struct op *op)
+{
+    return plan_is_added_in_cluster(e->p, op->tile) ? WALK_TILE / 2 : WALK_TILE;
+}
+
 /* The tile, rounded, over the group's part of a's place; of a cluster's sum the half of the positions that is this thread
  * block's. Each warp writes where it has read. */
 static void put_output(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2];
     take(e, w, op->v, x);
-    const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
+    const uint32_t rows = rows_of(e, op);
     w->place[op->v] = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
-    w->begin = e->p->adds ? cluster_first_position(e) : imm(e, 0);
-    LLVMValueRef skipped = mul(e, w->begin, imm(e, WALK_SPAN_BYTES)), to = add(e, owned_address(e, w, op->a), skipped);
+    LLVMValueRef to = owned_address(e, w, op->a), first = first_row(e, op);
+    if (first)
+        to = add(e, to, mul(e, first, imm(e, WALK_SPAN_BYTES)));
     for (uint32_t u = 0; u < rows / 8; u += 2) {
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
@@ -154,34 +166,19 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
     sync_warp(e); /* lanes may have parted, and what follows is for warps */
 }
 
-static void put_in_memory(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5],
-                          LLVMValueRef adds)
-{
-    if (!adds) {
-        map_store(e, map, from, at);
-        return;
-    }
-    LLVMBasicBlockRef after = begin_if(e, adds);
-    map_add(e, map, from, at);
-    end_if(e, after);
-    after = begin_if(e, LLVMBuildNot(e->b, adds, ""));
-    map_store(e, map, from, at);
-    end_if(e, after);
-}
-
-void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from, LLVMValueRef adds)
+void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from)
 {
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), head_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
-    if (w->begin) {
-        at[1] = add(e, at[1], w->begin);
-        from = add(e, from, mul(e, w->begin, imm(e, WALK_SPAN_BYTES)));
+    LLVMValueRef first = first_row(e, op);
+    if (first) {
+        at[1] = add(e, at[1], first);
+        from = add(e, from, mul(e, first, imm(e, WALK_SPAN_BYTES)));
     }
-    put_in_memory(e, map_argument(e, op->tile), from, at, adds);
+    map_store(e, map_argument(e, op->tile), from, at);
 }
 
-/* From where it has been put, by one thread; row by row where the chunk is not whole. A head that is not the first of those in turn
- * adds to what is there, which the same threads have written. */
+/* From where it has been put, by one thread; row by row where the chunk is not whole. */
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2];
@@ -190,17 +187,15 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
         store_floats(e, w, op, x);
         return;
     }
-    const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
-    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""), adds = NULL;
-    if (plan_is_added_in_turn(e->p, op->tile))
-        adds = LLVMBuildICmp(e->b, LLVMIntNE, w->turn, imm(e, 0), "");
+    LLVMValueRef first = e->p->shape.packed ? first_row(e, op) : NULL,
+                 one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
         walk_store_rows(e, op, head_span(e, w),
                         byte_offset(e, slot_address(e, &e->p->values[op->a], matrix_slot(e, w, op->a)),
                                     mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
-                        w->begin, rows, adds);
+                        first ? first : imm(e, 0), rows_of(e, op));
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
-    walk_store_tile(e, w, op, w->place[op->v], adds);
+    walk_store_tile(e, w, op, w->place[op->v]);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

@@ -54,28 +54,8 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
     end_if(e, after);
 }
 
-/* x, or on a condition x and what is there. */
-static LLVMValueRef sum_of_rows(struct emit *e, LLVMValueRef x, LLVMValueRef there, LLVMValueRef condition)
-{
-    LLVMTypeRef element = e->p->shape.io == TG_BF16 ? e->bfloat : e->half, type = LLVMVectorType(element, 8);
-    LLVMValueRef slot = local(e, type, "row"), y = LLVMBuildBitCast(e->b, x, type, "");
-    set(e, slot, y);
-    LLVMBasicBlockRef after = begin_if(e, condition);
-    LLVMValueRef old = LLVMBuildLoad2(e->b, type, there, "");
-    LLVMSetAlignment(old, 16);
-    for (uint32_t i = 0; i < 8; i++) {
-        LLVMValueRef a = LLVMBuildFPExt(e->b, LLVMBuildExtractElement(e->b, y, imm(e, i), ""), e->f32, ""),
-                     b = LLVMBuildFPExt(e->b, LLVMBuildExtractElement(e->b, old, imm(e, i), ""), e->f32, "");
-        LLVMValueRef sum = LLVMBuildFPTrunc(e->b, LLVMBuildFAdd(e->b, a, b, ""), element, "");
-        old = LLVMBuildInsertElement(e->b, old, sum, imm(e, i), "");
-    }
-    set(e, slot, old);
-    end_if(e, after);
-    return get(e, type, slot);
-}
-
 void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef begin,
-                     uint32_t n, LLVMValueRef adds)
+                     uint32_t n)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
@@ -90,8 +70,6 @@ void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLV
     LLVMValueRef x = LLVMBuildLoad2(e->b, words, byte_offset(e, from, unit_offset(e, row, unit)), "");
     LLVMSetAlignment(x, 16);
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);
-    if (adds)
-        x = sum_of_rows(e, x, to, adds);
     LLVMSetAlignment(LLVMBuildStore(e->b, x, to), 16);
     end_inside(e, there);
     end_if(e, next);

@@ -165,7 +165,7 @@ static void store_tiles(struct emit *e, struct walk *w, const struct op *op)
         e->at.start[TG_MEMBER] = e->p->heads > 1 ? imm(e, 0) : at.start[TG_MEMBER];
         find_head(e, w);
         LLVMValueRef place = mul(e, owner_span(e, w), imm(e, WALK_TILE * WALK_SPAN_BYTES));
-        walk_store_tile(e, w, op, add(e, matrix_address(e, w, op->a), place), NULL);
+        walk_store_tile(e, w, op, add(e, matrix_address(e, w, op->a), place));
     }
     map_store_commit(e);
     *w = outside;

@@ -179,17 +179,8 @@ static void init_linear(struct emit *e, struct walk *w, const struct op *op)
              both(e, both(e, is_first, LLVMBuildNot(e->b, is_transition, "")), present(e, op->tile)));
 }
 
-/* Registers are zero where a kernel begins. */
-static void clear_state(struct emit *e)
-{
-    const uint32_t n = walk_registers(e->p, &e->p->values[e->p->state]) * e->p->tiles;
-    for (uint32_t r = 0; e->p->turns > 1 && r < n; r++)
-        set(e, e->registers[e->p->state][r], real(e, 0));
-}
-
 void walk_init(struct emit *e, struct walk *w, const struct op *op)
 {
-    clear_state(e);
     if (op->v != e->p->state)
         walk_init_carried(e, w, op);
     else if (e->p->makes_segments && e->p->transition)

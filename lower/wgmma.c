@@ -100,23 +100,19 @@ void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LL
              "r,f,f,f,f,r,~{memory}", args, 6);
 }
 
+/* .release.cluster is a fence of the whole GPU to the assembler: it waits until all that the thread has stored is there, a
+ * quarter of a chunk. These two are what PTX 8.6's fence.release.sync_restrict::shared::cta.cluster is, which is enough for what
+ * lies in shared memory; the latter needs driver 565, and its counterpart where one waits is no instruction at all. */
 void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier)
 {
-    ptx_void(e, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r,~{memory}", &barrier, 1);
+    ptx_void(e, "fence.acq_rel.cta;\nfence.proxy.async.shared::cta;\nmbarrier.arrive.shared::cluster.b64 _, [$0];",
+             "r,~{memory}", &barrier, 1);
 }
 
 void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t bytes)
 {
     LLVMValueRef args[] = {barrier, imm(e, bytes)};
     ptx_void(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}", args, 2);
-}
-
-void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
-{
-    spin_until(
-        e,
-        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
-        barrier, parity);
 }
 
 void cluster_barrier(struct emit *e)
@@ -187,14 +183,6 @@ void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMVa
 {
     LLVMValueRef args[] = {map, from, at[0], at[1], at[2], at[3], at[4]};
     ptx_void(e, "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4, $5, $6}], [$1];",
-             "l,r,r,r,r,r,r,~{memory}", args, 7);
-}
-
-void map_add(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5])
-{
-    LLVMValueRef args[] = {map, from, at[0], at[1], at[2], at[3], at[4]};
-    ptx_void(e,
-             "cp.reduce.async.bulk.tensor.5d.global.shared::cta.add.tile.bulk_group [$0, {$2, $3, $4, $5, $6}], [$1];",
              "l,r,r,r,r,r,r,~{memory}", args, 7);
 }
 

@@ -139,8 +139,9 @@ static void suite_gradients(void)
     static const struct {
         tg_sizes sizes;
         const char *name;
-    } rows[] = {
-        {{1, 32, 8192, 0}, "segments-all"}, {{1, 32, 32768, 0}, "segments-all"}, {{8, 32, 4096, 0}, "walk-paired"}};
+    } rows[] = {{{1, 32, 8192, 0}, "segments-all-paired"},
+                {{1, 32, 32768, 0}, "segments-all-paired"},
+                {{8, 32, 4096, 0}, "walk-paired"}};
     if (!tap_begin("gradients of few heads of the delta rule are cut in all walks"))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -188,15 +189,8 @@ static void suite_kept(void)
         const char *forward, *backward;
         uint32_t least, most;
     } rows[] = {
-        {&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, "segments-keep", "segments-all-kept", 32, 32},
-        {&tg_gated_delta,
-         {1, 32, 32768, 0},
-         2,
-         128,
-         "segments-keep",
-         "segments-paired-kept",
-         64,
-         128}, /* -all-kept: 2 % */
+        {&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, "segments-keep", "segments-all-paired-kept", 32, 32},
+        {&tg_gated_delta, {1, 32, 32768, 0}, 2, 128, "segments-keep", "segments-all-paired-kept", 128, 128},
         {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, "walk-keep", "walk-paired-kept", 1, 1},
         {&tg_delta_net, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_kda, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},

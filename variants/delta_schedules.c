@@ -138,8 +138,21 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW
 
 #define FEWER "N.stages=3" /* dqk beyond 192 */
+#define SPLIT "N.warps=4 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64"
+/* Where dhv is too wide for one thread block of the keys' walks two are a cluster, which adds up dQ and both parts of dK. */
+#define CLUSTERED     "dQ.dhv=C/128 dK.dhv=C/128 "
+#define CUT_CLUSTERED CLUSTERED "state.dhv=P/128 dstate.dhv=P/128 " SPLIT
 static const tg_point back_walk_points[] = {
-    {.name = "walk"}, {.name = "walk-deep", .changes = FEWER}, {.name = "walk-kept", KEPT}, {.name = NULL}};
+    {.name = "walk"},
+    {.name = "walk-deep", .changes = FEWER},
+    {.name = "walk-cluster", .changes = CLUSTERED},
+    {.name = "walk-cluster-deep", .changes = CLUSTERED FEWER},
+    {.name = "walk-cluster-split", .changes = CLUSTERED SPLIT},
+    {.name = "walk-kept", KEPT},
+    {.name = "walk-cluster-kept", .changes = CLUSTERED, KEPT},
+    {.name = "walk-cluster-split-kept", .changes = CLUSTERED SPLIT, KEPT},
+    {.name = NULL},
+};
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
     .rows = {VALUE_ROWS(4),
@@ -161,14 +174,17 @@ static const tg_schedule back_apart = {
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
              WALKED_GATE_ROWS},
 };
-#define SPLIT       "N.warps=4 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64"
 #define BACK_NARROW SPLIT " dQ.warps=4 dQ.stages=0 dQ.dqk=64 dK.warps=4 dK.stages=0 dK.dqk=64"
 static const tg_point back_grouped_points[] = {
     {.name = "walk-grouped"},
     {.name = "segments", .changes = SPLIT " seg=16"},
     {.name = "walk-split", .changes = SPLIT},
     {.name = "walk-narrow", .changes = BACK_NARROW},
+    {.name = "walk-grouped-cluster", .changes = CLUSTERED},
+    {.name = "segments-cluster", .changes = CUT_CLUSTERED " seg=16"},
     {.name = "walk-grouped-kept", KEPT},
+    {.name = "walk-grouped-cluster-kept", .changes = CLUSTERED, KEPT},
+    {.name = "segments-cluster-kept", .changes = CUT_CLUSTERED " seg=32", KEPT},
     {.name = "walk-split-kept", .changes = SPLIT, KEPT},
     {.name = "segments-kept", .changes = SPLIT " seg=32", KEPT},
     {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
@@ -194,9 +210,9 @@ static const tg_point back_grouped_points[] = {
     {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},                                                          \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     WALKED_GATE_ROWS
-/* One thread block walks the two heads that share queries and keys, one after the other: the second adds to dQ and dK of the first. */
+/* The thread blocks of two heads that share queries and keys are a cluster, which adds up dQ and dK. */
 #define PAIRED_KEY_WALK                                                                                                \
-    ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_W(1)}
+    ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_CLUSTER(1)}
 #define PAIRED_KEY_ROWS                                                                                                \
     CUT_KEYS,                                                                                                          \
     {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), PAIRED_KEY_WALK},                                                   \
@@ -246,18 +262,28 @@ static const tg_point back_cut_points[] = {
     {.name = "segments-all-kept", .changes = "seg=32", KEPT},
     {.name = NULL},
 };
+#define CUT_VALUE_ROWS                                                                                                 \
+    GATE_ROW,                                                                                                          \
+    {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},                                                                \
+    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES(3)},                                      \
+    {ROW("ncompose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED_BY_VALUES},                                   \
+    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},                                             \
+    {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
+    {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
+    {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), .makers = 4, CUT_VALUES},                                   \
+    {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
 static const tg_schedule back_cut = {
     SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
-    .rows = {GATE_ROW,
-             {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},
-             {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES(3)},
-             {ROW("ncompose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED_BY_VALUES},
-             {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},
-             {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},
-             {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), .makers = 4, CUT_VALUES},
-             {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES},
-             CUT_KEY_ROWS},
+    .rows = {CUT_VALUE_ROWS, CUT_KEY_ROWS},
+};
+static const tg_point back_cut_paired_points[] = {
+    {.name = "segments-all-paired", .changes = "seg=32"},
+    {.name = "segments-all-paired-kept", .changes = "seg=32", KEPT},
+    {.name = NULL},
+};
+static const tg_schedule back_cut_paired = {
+    SCHEDULE("segments-all-paired"), .chunk = 64, .points = back_cut_paired_points,
+    .rows = {CUT_VALUE_ROWS, PAIRED_KEY_ROWS},
 };
 
 static const tg_vary back_grouped_vary[] = {
@@ -267,10 +293,12 @@ static const tg_vary back_grouped_vary[] = {
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_grouped_vary,          \
      .n_vary = TG_COUNT(back_grouped_vary)}
 static const tg_space back_grouped_space = CUTS("segments", back_grouped), back_cut_space = CUTS("segments-all", back_cut),
+                      back_cut_paired_space = CUTS("segments-all-paired", back_cut_paired),
                       back_paired_space = CUTS("segments-paired", back_paired), back_parted_space = CUTS("segments-parts", back_parted);
-const tg_space *const tg_delta_backward_spaces[] = {&back_paired_space, &back_grouped_space, &back_parted_space, &back_cut_space, NULL};
+const tg_space *const tg_delta_backward_spaces[] = {&back_cut_paired_space, &back_paired_space, &back_grouped_space,
+                                                       &back_parted_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_cut, &back_grouped, &back_paired, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_cut_paired, &back_cut, &back_grouped, &back_paired, NULL};
 const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};

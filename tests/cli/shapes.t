@@ -148,7 +148,7 @@ explain starts --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule 
 -- exit 2
 -- stderr
 TG0518
-to the caller in the input type, in a cluster one, and cannot write h
+to the caller in the input type, and cannot write h
 
 -- case its states are for the kernels of the same call
 -- args

@@ -60,6 +60,7 @@ static const struct {
     {"mlstm-exp-backward", "walk-cluster", 24}, /* dQ, and the next: sums of the state that wait for a step */
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
+    {"gated-delta", "walk-cluster", 32},            /* gradients at 256, 256: dQ */
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
     {"nla-backward", "walk-parts", 176},            /* dQ, whose part of dhv is 256 wide */
     {"nla-backward", "walk-deep", 20},              /* dK at 256, 256 */

@@ -143,7 +143,7 @@ static void refuse_second_matrix(const char *name)
             tile = i;
     tap_expect(tile > 0, "no tile %s", name);
     row->outputs[n] = (uint8_t)tile;
-    snprintf(expected, sizeof expected, "to the caller in the input type, in a cluster one, and cannot write %s", name);
+    snprintf(expected, sizeof expected, "to the caller in the input type, and cannot write %s", name);
     expect_refused(&schedule, "sm_90a", 128, 256, expected);
     tap_end();
 }

@@ -308,7 +308,7 @@ static const struct call_under_test calls[N_CALLS] = {
                  true,
                  {0},
                  NULL},
-    /* Two heads of a group in turn, in segments of an odd number of chunks; the last chunk is not whole. */
+    /* Two heads of a group, a cluster, in segments of an odd number of chunks; the last chunk is not whole. */
     [PAIRED] = {"gated-delta paired",
                 {.variant = "gated-delta",
                  .io = TG_BF16,
