@@ -407,6 +407,20 @@ static bool is_of_group(const struct plan *p)
     return is;
 }
 
+/* Does a thread kernel load rows of positions that sequences share, or heads of a group? */
+static bool loads_same_rows(const struct plan *p)
+{
+    bool loads = false;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
+        const tg_tensor *tensor = &p->algorithm->tensors[t];
+        const bool shared =
+            tensor->flags & TG_NO_BATCH || (tensor->flags & TG_SHARED && group_of(&p->shape) > p->heads);
+        loads |= (p->slice.loads >> t & 1) && tensor->axes[0] == TG_T && tensor->axes[1] && shared;
+    }
+    return loads && p->row->mma == TG_MMA_NONE && p->row->row[TG_CHUNK].role == TG_ROLE_P && !p->shape.packed &&
+           p->row->row[TG_BATCH].role == TG_ROLE_NONE && p->row->row[TG_MEMBER].role == TG_ROLE_NONE;
+}
+
 /* Of the states of segments that the row makes or composes. */
 static uint32_t transition_of(const struct plan *p)
 {
@@ -524,6 +538,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->slice = slices->rows[row];
     if (is_of_group(p))
         p->heads = group_of(shape);
+    p->sequences_first = loads_same_rows(p);
     find_finals(p);
     if (!find_member_block(p))
         return false;

@@ -146,36 +146,56 @@ LLVMValueRef inside_tile(struct emit *e, const struct place *at, uint32_t tile, 
     return always ? NULL : inside(e, at, dim, extent, i);
 }
 
+/* What is left of the grid's index, without its number in a dimension of so many. */
+static LLVMValueRef take_index(struct emit *e, LLVMValueRef *rest, LLVMValueRef count)
+{
+    LLVMValueRef index = modulo(e, *rest, count);
+    *rest = divide(e, *rest, count);
+    return index;
+}
+
+static LLVMValueRef blocks_of(struct emit *e, uint32_t d)
+{
+    const struct plan *p = e->p;
+    if (d == TG_CHUNK)
+        return argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+    if (d == TG_SEG)
+        return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment);
+    return plan_dim_size(p, d) ? imm(e, plan_blocks(p, d))
+                               : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);
+}
+
+/* Heads that thread blocks have one each of, of a cluster neighbours. */
+static LLVMValueRef blocks_of_heads(struct emit *e)
+{
+    const uint32_t together = e->p->heads * (e->p->adds == TG_MEMBER ? e->p->along[TG_MEMBER] : 1);
+    return divide(e, argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0), imm(e, together));
+}
+
 /* Numbers of the blocks of this thread block, from its index in the grid. */
 void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
 {
     const struct plan *p = e->p;
     uint8_t dims[TG_N_DIMS];
-    const uint32_t n = plan_grid_dims(p, dims);
-    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0), member = NULL;
-    const uint32_t members = p->adds == TG_MEMBER ? p->along[TG_MEMBER] : 1;
-    if (members > 1) { /* neighbours in the cluster */
-        member = modulo(e, rest, imm(e, members));
-        rest = divide(e, rest, imm(e, members));
+    const uint32_t n = plan_grid_dims(p, dims), members = p->adds == TG_MEMBER ? p->along[TG_MEMBER] : 1;
+    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0),
+                 member = members > 1 ? take_index(e, &rest, imm(e, members)) : NULL;
+    if (p->sequences_first) {
+        *head = take_index(e, &rest, blocks_of_heads(e));
+        *batch = take_index(e, &rest, argument(e, TG_ARG_SIZE, TG_SIZE_BATCH, 0));
     }
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t d = dims[i], size = plan_dim_size(p, d);
-        LLVMValueRef count = size            ? imm(e, plan_blocks(p, d))
-                             : d == TG_CHUNK ? argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0)
-                             : d == TG_SEG   ? ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment)
-                                             : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);
-        LLVMValueRef index = modulo(e, rest, count);
-        rest = divide(e, rest, count);
-        if (d == TG_CHUNK)
+        LLVMValueRef index = i + 1 == n && p->sequences_first ? rest : take_index(e, &rest, blocks_of(e, dims[i]));
+        if (dims[i] == TG_CHUNK)
             chunk = index;
         else
-            e->at.start[d] = mul(e, index, imm(e, p->block[d]));
+            e->at.start[dims[i]] = mul(e, index, imm(e, p->block[dims[i]]));
     }
-    LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
-    heads = divide(e, heads, imm(e, p->heads * members));
-    *head = mul(e, modulo(e, rest, heads), imm(e, members));
-    *head = member ? add(e, *head, member) : *head;
-    *batch = divide(e, rest, heads);
+    if (!p->sequences_first) {
+        *head = mul(e, take_index(e, &rest, blocks_of_heads(e)), imm(e, members));
+        *head = member ? add(e, *head, member) : *head;
+        *batch = rest;
+    }
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
     e->at.chunks = argument(e, TG_ARG_SIZE, plan_has_single_positions(p) ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);
     if (p->shape.packed && p->row->row[TG_BATCH].role == TG_ROLE_NONE) {

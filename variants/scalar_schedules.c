@@ -299,17 +299,21 @@ static const tg_vary back_two_level_vary[] = {
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64, (GATE_GRADIENTS)), PARAMETER_ROW
 
 /* States of segments are made with dqk's blocks, as dQ and dK make them: what telescopes (SR, SK) has the same operands,
- * rounded alike. `cluster`: two blocks of dhv, which a cluster adds up. segments-kept: states as segments-keep left them. */
+ * rounded alike. `cluster`: two blocks of dhv, which a cluster adds up; `paired`: two heads that share queries and keys, likewise.
+ * segments-kept: states as segments-keep left them. */
 #define CLUSTER "dV.dhv=128 dV.stages=2 dQ.dhv=C/256 dK.dhv=C/256"
 #define CAST    "dV.dhv=M2/128 dV.stages=2 dQ.dhv=CM2/256 dK.dhv=CM2/256"
 #define NARROW  "dV.warps=4 dV.stages=0 dV.dhv=64 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+#define PAIRED  "dQ.member=C/1 dK.member=C/1"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
     {.name = "walk-cluster", .changes = CLUSTER},
+    {.name = "walk-paired", .changes = PAIRED},
     {.name = "walk-cluster-cast", .changes = CAST, .by_name = 1},
     {.name = "walk-cluster-cast4", .changes = CAST " dQ.dqk=M2/128 dK.dqk=M2/128", .by_name = 1},
     {.name = "segments", .changes = "seg=128"},
+    {.name = "segments-paired", .changes = "seg=128 " PAIRED},
     {.name = "segments-narrow", .changes = "seg=128 dstate.warps=4 dstate.stages=3 dstate.dqk=64 state.warps=4 state.stages=3 state.dqk=64 " NARROW},
     {.name = "segments-kept", .changes = "seg=128", .kept = {CK, NS}},
     {.name = NULL},
