@@ -458,6 +458,19 @@ static uint32_t heads_summed_by(const tg_kernel_row *row, const tg_algorithm *al
     return heads > 1 && is_for_sums(algorithm, tile) ? heads : 1;
 }
 
+/* Does the row write of each head, or of some together, what nothing but a sum over heads reads? */
+static bool is_for_heads(const tg_kernel_row *row, const tg_algorithm *algorithm, const tg_shape_class *shape,
+                         uint32_t tile)
+{
+    return row->mma == TG_MMA_WGMMA && group_of(shape) > 1 && is_for_sums(algorithm, tile);
+}
+
+bool plan_is_for_heads(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
+{
+    const int row = tg_tile_row(schedule, tile);
+    return row >= 0 && is_for_heads(&schedule->rows[row], schedule->algorithm, shape, tile);
+}
+
 uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
 {
     const int row = tg_tile_row(schedule, tile);
@@ -475,6 +488,8 @@ static void find_parts(struct plan *p)
             const uint32_t tile = row->outputs[i];
             p->parts[tile] = (uint16_t)parts_of(p->schedule, p->slices, &p->shape, r, tile);
             p->heads_summed[tile] = (uint16_t)heads_summed_by(row, p->algorithm, &p->shape, tile);
+            p->for_heads &= ~TG_BIT(tile);
+            p->for_heads |= is_for_heads(row, p->algorithm, &p->shape, tile) ? TG_BIT(tile) : 0;
         }
     }
 }

@@ -236,6 +236,7 @@ struct plan {
     const struct tg_slices *slices;                           /* of all rows */
     struct tg_slice slice;                                    /* of this one */
     uint16_t parts[TG_MAX_TILES], heads_summed[TG_MAX_TILES]; /* plan_parts and plan_heads_summed, of each tile */
+    tg_bits for_heads;                                        /* plan_is_for_heads */
     const tg_sink *sink;
     char name[64];
 

@@ -10,6 +10,9 @@ uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices,
 /* Heads whose sum alone is in memory, in the place of the first of them: so many work together in the row that writes the
  * tile, and all that read it sum over heads. 1: each head has its own. */
 uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
+/* Is it what a walk writes of each head, or of some together, for nothing but a sum over heads? It is in the input type then, as what
+ * is made of the sum, unless it has parts. */
+bool plan_is_for_heads(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
 /* workspace.c: the tile in whose memory each intermediate is: itself, or one of the same size that no row from the first
  * that uses this needs; 0: it is none, or the caller's. */
 void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
@@ -18,8 +21,7 @@ void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, co
 /* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
-/* ... of a tile, which several heads may have summed up (plan_heads_summed): in the input type then, as what is made of their
- * sums is. */
+/* ... of a tile: one that is for a sum over heads in the input type (plan_is_for_heads). */
 tg_dtype plan_dtype_in(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                        uint32_t tile);
 /* ... of a tile of the plan; where the dimension is among its axes; the innermost one, TG_AXIS_NONE of a number. */

@@ -64,22 +64,22 @@ tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
     return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
 }
 
-static tg_dtype dtype_in(const tg_tensor *tensor, const tg_shape_class *shape, uint32_t heads_summed, uint32_t parts)
+static tg_dtype dtype_in(const tg_tensor *tensor, const tg_shape_class *shape, bool for_heads, uint32_t parts)
 {
     const tg_dtype declared = plan_dtype_of(tensor, shape);
-    return declared == TG_F32 && heads_summed > 1 && parts == 1 ? shape->io : declared;
+    return declared == TG_F32 && for_heads && parts == 1 ? shape->io : declared;
 }
 
 tg_dtype plan_dtype_in(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                        uint32_t tile)
 {
-    return dtype_in(&schedule->algorithm->tensors[tile], shape, plan_heads_summed(schedule, shape, tile),
+    return dtype_in(&schedule->algorithm->tensors[tile], shape, plan_is_for_heads(schedule, shape, tile),
                     plan_parts(schedule, slices, shape, tile));
 }
 
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
 {
-    return dtype_in(&p->algorithm->tensors[tile], &p->shape, p->heads_summed[tile], p->parts[tile]);
+    return dtype_in(&p->algorithm->tensors[tile], &p->shape, p->for_heads >> tile & 1, p->parts[tile]);
 }
 
 bool plan_is_pooled(const struct plan *p, uint32_t tile)

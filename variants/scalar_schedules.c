@@ -363,10 +363,9 @@ static const tg_schedule back_walk_n = {
     {ROW(name_, (out)), .warps = 4, .blocks_per_sm = 1,                                                                \
      .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
 #define SUMMED_ROWS(warps_, dqk)                                                                                       \
-    DELTA_ROW, VECTOR_ROW("nstate", NS),                                                                               \
-    {ROW("dQ", (DQH, RE, RX, SR, SF)), ON_WARPGROUPS(warps_, 2), .row = {WALK, [TG_DQK] = TG_P(dqk), [TG_DHV] = TG_P(256)}}, \
+    {ROW("dQ", (DQH, RE, RX, SR, SF)), ON_WARPGROUPS(warps_, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(dqk), [TG_DHV] = TG_P(256)}}, \
     HEADS_ROW("dQsum", DQ, TG_LQ), EXACT_ROW, DNORMALISER_ROWS, END_ROW,                                               \
-    {ROW("dK", (DKH, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(warps_, 2), .row = {WALK, [TG_DQK] = TG_P(dqk), [TG_DHV] = TG_P(256)}}, \
+    {ROW("dK", (DKH, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(warps_, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(dqk), [TG_DHV] = TG_P(256)}}, \
     HEADS_ROW("dKsum", DK, TG_LKV), WALKED_GATE_ROWS
 #define HEADS_IN(row, dhv, heads) row ".dhv=" #dhv " " row ".member=P/" #heads
 #define HEADS(dhv, heads)                                                                                              \
@@ -376,12 +375,20 @@ static const tg_point back_parts_points[] = {
     {.name = "walk-parts-heads", .changes = HEADS(64, 4), .lacks = HD, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-parts-pairs", .changes = HEADS(128, 2), .lacks = HD, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-parts-narrow", .changes = "dV.warps=4 dV.dhv=64 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"},
+    {.name = "segments-parts", .changes = "seg=128"},
     {.name = NULL},
 };
 static const tg_schedule back_parts = {
     SCHEDULE("walk-parts"), .chunk = 64, .points = back_parts_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dV", (DV, HD, NK)), ON_WARPGROUPS(8, 2), .row = {WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}},
+             {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
+              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED},
+             {ROW("dV", (DV, HD, NK)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}},
+             DELTA_ROW, VECTOR_ROW("nstate", NS),
+             {ROW("state", (CK)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
+              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED},
              SUMMED_ROWS(8, 128)},
 };
 static const tg_schedule back_deep = {
@@ -389,7 +396,7 @@ static const tg_schedule back_deep = {
     .rows = {BACK_GATE_ROWS,
              {ROW("dV", (DVS, HD, NK)), ON_WARPGROUPS(4, 2), .row = {WALK, [TG_DQK] = TG_P(256), [TG_DHV] = TG_P(64)}},
              {ROW("dVsum", (DV)), .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}},
-             SUMMED_ROWS(4, 64)},
+             DELTA_ROW, VECTOR_ROW("nstate", NS), SUMMED_ROWS(4, 64)},
 };
 /* Blocks whose parts another row adds up, and what dQ and dK must round alike. */
 #define BACK_PARTS_VARY                                                                                                \
@@ -398,7 +405,10 @@ static const tg_schedule back_deep = {
     {.field = TG_FIELD_WARPS, .rows = {"dQ", "dK"}, .values = {4, 8}, .line = __LINE__},                               \
     {.field = TG_FIELD_BLOCK, .rows = {"dV"}, .dim = TG_DHV, .values = {64, 128}, .line = __LINE__},                   \
     {.field = TG_FIELD_WARPS, .rows = {"dV"}, .values = {4, 8}, .line = __LINE__}
-static const tg_vary back_parts_vary[] = {BACK_PARTS_VARY};
+static const tg_vary back_parts_vary[] = {
+    BACK_PARTS_VARY,
+    {.field = TG_FIELD_SEGMENT, .values = {16, 32, 64, 128, 256, 512}, .line = __LINE__},
+};
 static const tg_vary back_deep_vary[] = {
     BACK_PARTS_VARY,
     {.field = TG_FIELD_BLOCK, .rows = {"dV"}, .dim = TG_DQK, .values = {64, 128, 192, 256}, .line = __LINE__},
