@@ -1,6 +1,6 @@
 /* compiler/order.h - what the files of pass order share: order.c has the roles and what is around a chunk, order_positions.c what a
- * chunk does for positions, order_tile.c what it does for each tile of 64 rows, order_ops.c the operations that they put.
- * Internal to the pass. */
+ * chunk does for positions, order_tile.c what it does for each tile of 64 rows, order_ops.c the operations that they put, exchange.c
+ * when a cluster's halves are sent. Internal to the pass. */
 #ifndef TEGULA_ORDER_H
 #define TEGULA_ORDER_H
 
