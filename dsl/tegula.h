@@ -31,7 +31,8 @@ enum {
     TG_BATCH,           /* sequence of the batch; parallel unless a row loops over it */
     TG_MEMBER,          /* head inside its group; parallel (with the groups) unless a row loops over it. On warpgroups
                          * with TG_P(n): n of them in one thread block, which loads and computes once what they share;
-                         * of a tile that is read by sums over heads alone it writes the sum of theirs */
+                         * of a tile that is read by sums over heads alone it writes the sum of theirs. Such a tile, with one
+                         * head or several, is in memory in the input type, fp32 as it may be declared, unless it has parts */
     TG_N_DIMS
 };
 

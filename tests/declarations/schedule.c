@@ -291,9 +291,7 @@ static void join_heads(struct draw *draw, struct declaration *d)
     if (at == d->schedule.n_rows || d->schedule.rows[at].row[TG_MEMBER].role != TG_ROLE_NONE)
         return;
     const int n = DRAW(draw, 2, 2, 4);
-    const bool adds = draw_chance(draw, 40); /* a cluster of them, if that */
-    d->schedule.rows[at].row[TG_MEMBER] = role(TG_ROLE_P, adds ? 1 : n);
-    d->schedule.rows[at].row[TG_MEMBER].cluster = adds ? TG_ADDS : 0;
+    d->schedule.rows[at].row[TG_MEMBER] = role(TG_ROLE_P, n);
     d->shape.group = n * DRAW(draw, 1, 1, 2);
     d->shape.heads = d->shape.group * DRAW(draw, 1, 2);
 }
