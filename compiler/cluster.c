@@ -66,8 +66,7 @@ uint32_t plan_cluster_sums(const struct plan *p, uint32_t before)
     return n;
 }
 
-/* The two thread blocks exchange halves of each tile of the output in the place of `left`; the barriers for that count its
- * uses, which the chunks are. */
+/* The two thread blocks exchange halves of each tile in the place of the output, once in a chunk (lower/walk_cluster.c). */
 static bool check_sum(const struct plan *p)
 {
     if (p->adds == TG_MEMBER && p->cluster != p->along[TG_MEMBER])

@@ -253,11 +253,11 @@ struct plan {
         to_and_fro; /* ... 16 rows after 16 rows, to the last warp and back to the first: each has about as much below the diagonal */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
-    uint32_t cluster;          /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
-    uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     bool sequences_first; /* neighbours in the grid are heads and sequences, which load the same rows; else positions */
-    uint32_t adds;        /* dimension in which two of them add up their parts of the output; 0: none do */
-    bool makes_segments;  /* ... from a state of zero, which goes to memory */
+    uint32_t cluster;     /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
+    uint8_t along[TG_N_DIMS]; /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
+    uint32_t adds;            /* dimension in which two of them add up their parts of the output; 0: none do */
+    bool makes_segments;      /* ... from a state of zero, which goes to memory */
     bool
         finals_only; /* a walk on warpgroups that writes final states and nothing else: of segments the last of a sequence has to be walked */
     bool reads_state;  /* ... which are made of the states of chunks before */

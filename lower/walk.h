@@ -36,8 +36,7 @@ LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t thr
                                LLVMValueRef x);                             /* i1: is any of theirs true? */
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
 /* Of a cluster: this thread block's number; an address in the memory of another one; 16 bytes to there, counted by a barrier
- * beside them; an arrival at a barrier there; at one's own, which waits for bytes; a wait for what others did; all threads of
- * the cluster. */
+ * beside them; an arrival at a barrier there; at one's own, which waits for bytes; all threads of the cluster. */
 LLVMValueRef cluster_rank(struct emit *e);
 LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef rank);
 void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier);
