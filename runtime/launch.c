@@ -112,14 +112,23 @@ static tg_status check_map_stride(const struct call *call, uint32_t tensor, uint
 {
     const tg_tensor_info *info = &call->program->tensors[tensor];
     int64_t stride = call->bound[tensor].stride[axis];
-    int64_t most = max_map_stride / tg_dtype_bytes((tg_dtype)info->dtype) - 1;
     int64_t least = axis < 2 ? 0 : 1; /* sequences and heads may be broadcast */
-    if (!(call->mapped >> tensor & 1) || (stride >= least && stride <= most))
+    if (!(call->mapped >> tensor & 1))
+        return TG_OK;
+    int64_t most = max_map_stride / tg_dtype_bytes((tg_dtype)info->dtype) - 1;
+    if (stride >= least && stride <= most)
         return TG_OK;
     return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830", "make it contiguous, or use a schedule without tensor maps",
                    "%s: stride of %s: expected %" PRId64 "..%" PRId64 " elements, as a kernel uses a tensor "
                    "map, found %" PRId64,
                    info->name, axis_name(info, axis), least, most, stride);
+}
+
+/* Without a division, of which a launch would have one for each axis of each tensor. */
+static bool reaches_too_far(int64_t stride, int64_t extent)
+{
+    int64_t reach;
+    return __builtin_mul_overflow(stride, extent, &reach) || reach > max_reach || reach < -max_reach;
 }
 
 static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t axis)
@@ -131,7 +140,7 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
     bool is_last = axis + 1 == count_axes(info);
     if (has_one_entry(call, tensor, axis))
         return TG_OK; /* the index is always 0 */
-    if (stride > max_reach / extent || stride < -max_reach / extent)
+    if (reaches_too_far(stride, extent))
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", NULL,
                        "%s: stride of %s: expected at most %" PRId64 " elements, found %" PRId64, info->name, name,
                        max_reach / extent, stride);
@@ -173,7 +182,7 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL, "%s: expected an address, found %s", info->name,
                        bound->is_given ? "0" : "no argument of that name");
     tg_status status = TG_OK;
-    if (bound->address % alignment != 0)
+    if (bound->address & (alignment - 1)) /* a power of two */
         status = tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
                          "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64, info->name, alignment,
                          bound->address);
@@ -248,7 +257,8 @@ static tg_status bind_call(struct call *call, const tg_module *module, const tg_
                        !module  ? "module"
                        : !sizes ? "sizes"
                                 : "args");
-    memset(call, 0, sizeof *call);
+    memset(call->bound, 0,
+           module->program->n_tensors * sizeof *call->bound); /* of those that there are: a launch is short */
     call->program = module->program;
     call->sizes = sizes;
     call->sink = sink;

@@ -10,6 +10,7 @@
 #include "packed.h"
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
+#include "tests/cost.h"
 #include "tests/fake_cuda.h"
 #include "tests/usage.h"
 
@@ -22,7 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 #include <cmocka.h>
 
 static const uint64_t apart = 0x100000; /* from tensor to tensor, where sizes are not random */
@@ -643,24 +643,28 @@ static void kept_maps_survive_threads(void **state)
 
 /* ---- what a launch costs beside the driver ---- */
 
-/* Nanoseconds of a processor for one call of many; the least of many runs, as others use the machine too. */
+struct launching {
+    const struct subject *subject;
+    const struct call *call;
+    bool is_generated;
+    int result;
+};
+
+static void launch_once(void *user)
+{
+    struct launching *l = user;
+    const struct call *c = l->call;
+    l->result |= l->is_generated ? l->subject->launch(c)
+                                 : (int)tg_launch(l->subject->module, &c->sizes, c->scalars, c->args, c->n_args,
+                                                  c->workspace, c->stream, NULL);
+}
+
 static double cost_of(const struct subject *s, const struct call *c, bool is_generated)
 {
-    enum { RUNS = 40, CALLS = 2000 };
-    double least = HUGE_VAL;
-    int result = 0;
-    for (int run = 0; run < RUNS; run++) {
-        struct timespec from, to;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-        for (int i = 0; i < CALLS; i++)
-            result |= is_generated ? s->launch(c)
-                                   : (int)tg_launch(s->module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace,
-                                                    c->stream, NULL);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-        least = fmin(least, (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec));
-    }
-    assert_int_equal(result, 0);
-    return least / CALLS;
+    struct launching l = {s, c, is_generated, 0};
+    const double cost = cost_ns(launch_once, &l);
+    assert_int_equal(l.result, 0);
+    return cost;
 }
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -672,6 +676,7 @@ static const double most_nanoseconds = 3000;
 static void a_launch_takes_less_than_3_us(void **state)
 {
     (void)state;
+    bool all_are_quick = true;
     fake->is_idle = 1;
     for (const struct subject *s = subjects; s < subjects + N_SUBJECTS; s++) {
         struct call c = {.sizes = {2, 12, 16, 0}, .workspace = 0x100};
@@ -681,9 +686,10 @@ static void a_launch_takes_less_than_3_us(void **state)
         print_message("%s, %u tensors, %u parameters, %u maps: NAME_launch %.0f ns, tg_launch %.0f ns\n", s->name,
                       s->program.n_tensors, s->program.kernels[0].n_args, s->program.kernels[0].n_maps, generated,
                       runtime);
-        assert_true(generated < most_nanoseconds && runtime < most_nanoseconds);
+        all_are_quick &= generated < most_nanoseconds && runtime < most_nanoseconds;
     }
     fake->is_idle = 0;
+    assert_true(all_are_quick);
 }
 
 static void constants_are_those_of_the_program(void **state)
