@@ -104,7 +104,9 @@ static tg_status choose(const tg_variant *variant, const tg_target *target, cons
     struct starts *starts = calloc(1, sizeof *starts);
     if (!starts)
         return TG_E_MEMORY;
-    tg_status status = tg_schedule_each(variant, target, shape, sizes, 0, add_choice, starts, &quiet);
+    tg_status status = plan_check_shape(variant->algorithm, shape, &quiet)
+                           ? plan_each_fast(variant, target, shape, sizes, add_choice, starts)
+                           : TG_E_ARGUMENT;
     const struct start *found = NULL;
     while (status == TG_OK && (found = fastest(starts)) != NULL) {
         if (tg_plan_check(&found->schedule, target, shape, &quiet) == TG_OK)
@@ -118,11 +120,17 @@ static tg_status choose(const tg_variant *variant, const tg_target *target, cons
     return found ? TG_OK : status == TG_OK ? TG_E_UNSUPPORTED : status;
 }
 
+static uint32_t chunk_most(const tg_schedule *s)
+{
+    struct tg_slices slices;
+    tg_schedule_slice(s, s->n_rows, &slices);
+    return plan_chunk_most(s, &slices);
+}
+
 /* Can it be called with this chunk size? 0: its own. */
 static bool takes_chunk(const tg_schedule *s, int64_t chunk)
 {
-    return chunk == 0 ||
-           (chunk % plan_chunk_multiple(s) == 0 && (plan_chunk_most(s) == 0 || chunk <= plan_chunk_most(s)));
+    return chunk == 0 || (chunk % plan_chunk_multiple(s) == 0 && (chunk_most(s) == 0 || chunk <= chunk_most(s)));
 }
 
 static void say_why_not(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, int64_t chunk,
@@ -140,7 +148,7 @@ static void say_why_not(const tg_variant *variant, const tg_target *target, cons
         is_told = true;
         tg_report(sink, TG_ERROR, "TG0542", s.file, s.rows[0].line, NULL,
                   "schedule %s: chunk size %lld, expected a multiple of %u%s", s.name, (long long)chunk,
-                  plan_chunk_multiple(&s), plan_chunk_most(&s) ? " and no more" : "");
+                  plan_chunk_multiple(&s), chunk_most(&s) ? " and no more" : "");
     }
     if (!is_told)
         tg_report(sink, TG_ERROR, "TG0546", NULL, 0, "name one, or leave .by_name out",

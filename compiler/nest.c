@@ -353,7 +353,7 @@ bool pass_nest(struct plan *p)
     memset(b.value, -1, sizeof b.value);
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
-    const uint32_t most = plan_chunk_most(p->schedule);
+    const uint32_t most = plan_chunk_most(p->schedule, p->slices);
     if (!find_one_block(p) || !find_channels(p))
         return false;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {

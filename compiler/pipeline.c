@@ -204,11 +204,9 @@ static bool has_prologue(const struct plan *p, uint32_t nest)
  * one block products do that as they fetch it. */
 static const struct op *find_masked(const struct plan *p, const struct op *nest)
 {
-    if (tg_has_one_chunk(p->algorithm))
-        return NULL;
     for (const struct op *op = nest; op->kind != OP_END; op++)
         if (plan_is_masked(p, op))
-            return op;
+            return tg_has_one_chunk(p->algorithm) ? NULL : op;
     return NULL;
 }
 

@@ -128,6 +128,8 @@ int plan_masked_operand(const struct plan *p, const struct op *op)
 
 uint32_t plan_marked_columns(const struct plan *p, const struct op *op)
 {
+    if (op->kind != OP_CONTRACT)
+        return 0;
     const int x = tg_has_one_chunk(p->algorithm) ? plan_masked_operand(p, op) : plan_is_masked(p, op) ? op->b : -1;
     return x < 0 || p->values[x].space == SPACE_FRAGMENT ? 0 : p->values[x].extent[1];
 }
@@ -232,17 +234,20 @@ static uint32_t parallel_sums(const tg_schedule *schedule, const struct tg_slice
     return parallel && (slices->good >> row & 1) ? parallel & tg_row_sums(schedule, &slices->rows[row], tile) : 0;
 }
 
+/* Whether the row sums over a dimension is asked last: that goes through all that it computes. */
 static uint32_t parts_of(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                          uint32_t row, uint32_t tile)
 {
-    const uint32_t summed = parallel_sums(schedule, slices, row, tile);
+    const tg_kernel_row *r = &schedule->rows[row];
     uint32_t parts = 1;
-    for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if ((summed >> d & 1) && dim_size(shape, d) &&
-            !tg_is_cluster_sum(schedule->algorithm, &schedule->rows[row], tile, d)) {
-            const uint32_t block = block_of(schedule->algorithm, &schedule->rows[row], shape, d);
-            parts *= (dim_size(shape, d) + block - 1) / block;
-        }
+    for (uint32_t d = TG_DQK; d <= TG_DHV; d++) {
+        if (r->row[d].role != TG_ROLE_P)
+            continue;
+        const uint32_t size = dim_size(shape, d), block = block_of(schedule->algorithm, r, shape, d);
+        if (size > block && !tg_is_cluster_sum(schedule->algorithm, r, tile, d) &&
+            parallel_sums(schedule, slices, row, tile) >> d & 1)
+            parts *= (size + block - 1) / block;
+    }
     return parts;
 }
 

@@ -67,11 +67,15 @@ tg_cost plan_cost(const struct plan *p, const tg_sizes *s);
 tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);
 /* The model tells no smaller differences between schedules, or between blocks of a row. */
 static const double plan_tie = 1.1;
+/* search.c: of tg_schedule_each those choices alone that may be a decision, the fastest or a tie with it, and some others; for a
+ * shape that plan_check_shape takes. */
+tg_status plan_each_fast(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                         const tg_sizes *sizes, tg_choice_fn *visit, void *user);
 /* compile.c: widths, types and groups that there are, and nothing said of states that there are not */
 bool plan_check_shape(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink);
 /* signature.c */
 uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
-uint32_t plan_chunk_most(const tg_schedule *schedule);     /* 0: any */
+uint32_t plan_chunk_most(const tg_schedule *schedule, const struct tg_slices *slices); /* 0: any */
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
 bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct tg_slices *slices,
                   const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);

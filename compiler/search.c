@@ -53,6 +53,8 @@ struct search {
     double seconds[TG_MAX_ROWS][MAX_CUTS];  /* of each row at its best point, for the joint point at hand */
     uint16_t points[TG_MAX_ROWS][MAX_CUTS]; /* which that is */
     struct best best[MAX_CUTS];
+    double limit; /* seconds beyond which nobody wants to know; HUGE_VAL: there is none */
+    bool limits;  /* a choice sets it */
 
     double *table; /* [point][cut] of the row at hand; NaN: not known yet */
 };
@@ -311,25 +313,50 @@ static void keep_best(struct search *s, uint32_t joint)
     }
 }
 
-/* From the last row on: it is mostly the last ones that are refused. */
+/* Adds the row's seconds at every cut; is there one within the limit? */
+static bool add_row(const struct search *s, uint32_t row, double sums[MAX_CUTS])
+{
+    bool any = false;
+    for (uint32_t c = 0; c < s->n_cuts; c++) {
+        sums[c] += s->seconds[row][c];
+        any |= sums[c] <= s->limit;
+    }
+    return any;
+}
+
+/* Those with matrix products first, for they take longest, and are refused; the last of them first. */
+static void order_rows(const tg_schedule *declared, uint8_t order[TG_MAX_ROWS])
+{
+    uint32_t n = 0;
+    for (int products = 1; products >= 0; products--)
+        for (uint32_t r = declared->n_rows; r-- > 0;)
+            if ((declared->rows[r].mma != TG_MMA_NONE) == products)
+                order[n++] = (uint8_t)r;
+}
+
 static void search_rows(struct search *s)
 {
     const uint32_t n = s->declared->n_rows, joint = joint_rows(s);
+    uint8_t order[TG_MAX_ROWS];
     uint32_t left = (1u << n) - 1; /* rows that have not been searched */
+    order_rows(s->declared, order);
     for (uint32_t point = 0; point < s->joint.n_points; point++) {
+        double sums[MAX_CUTS] = {0};
         uint32_t refused = 0;
+        bool is_wanted = true;
         s->schedule = *s->declared;
         set_point(s, &s->schedule, &s->joint, point);
-        for (uint32_t r = n; r-- > 0 && !refused;) {
-            const uint32_t bit = 1u << r;
+        for (uint32_t i = 0; i < n && !refused && is_wanted; i++) {
+            const uint32_t r = order[i], bit = 1u << r;
             if ((left | joint) & bit)
                 refused |= search_row(s, r) ? 0 : bit;
             left &= ~bit;
+            is_wanted = add_row(s, r, sums);
         }
         if (refused & ~joint)
             return; /* whatever the joint fields are */
         left |= refused;
-        if (!refused)
+        if (!refused && is_wanted)
             keep_best(s, point);
     }
 }
@@ -349,6 +376,8 @@ static void show(struct search *s, tg_choice_fn *visit, void *user)
             set_point(s, &s->schedule, &own, s->best[c].points[r]);
         }
         visit(user, &(tg_choice){&s->schedule, s->declared, s->space, s->best[c].seconds});
+        if (s->limits)
+            s->limit = fmin(s->limit, plan_tie * s->best[c].seconds);
     }
 }
 
@@ -400,13 +429,9 @@ static void search_table(struct search *s, const tg_variant *variant, const stru
     }
 }
 
-tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                           const tg_sizes *sizes, uint32_t which, tg_choice_fn *visit, void *user, const tg_sink *sink)
+static tg_status search_all(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                            const tg_sizes *sizes, uint32_t which, bool limits, tg_choice_fn *visit, void *user)
 {
-    if (!variant || !target || !shape || !sizes || !visit)
-        return TG_E_ARGUMENT;
-    if (!plan_check_shape(variant->algorithm, shape, sink))
-        return TG_E_ARGUMENT;
     struct search *s = malloc(sizeof *s);
     if (!s)
         return TG_E_MEMORY;
@@ -414,8 +439,27 @@ tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, c
     s->shape = shape;
     s->sizes = plan_sizes(shape, sizes);
     s->is_empty = s->sizes.tokens < 1 || s->sizes.batch < 1 || s->sizes.heads < 1;
+    s->limits = limits;
+    s->limit = HUGE_VAL;
     for (struct tg_table table = {0}; tg_table_next(variant, &table);)
         search_table(s, variant, &table, sizes->chunk, which, visit, user);
     free(s);
     return TG_OK;
+}
+
+tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                           const tg_sizes *sizes, uint32_t which, tg_choice_fn *visit, void *user, const tg_sink *sink)
+{
+    if (!variant || !target || !shape || !sizes || !visit)
+        return TG_E_ARGUMENT;
+    if (!plan_check_shape(variant->algorithm, shape, sink))
+        return TG_E_ARGUMENT;
+    return search_all(variant, target, shape, sizes, which, false, visit, user);
+}
+
+/* Decode steps with room for fewer tokens go before faster ones. */
+tg_status plan_each_fast(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                         const tg_sizes *sizes, tg_choice_fn *visit, void *user)
+{
+    return search_all(variant, target, shape, sizes, 0, !shape->tokens, visit, user);
 }

@@ -26,21 +26,14 @@ uint32_t plan_chunk_multiple(const tg_schedule *schedule)
     return multiple;
 }
 
-/* A walk's chunk is one tile; so is that of a row on tensor cores that makes decays of channels. */
-static bool has_whole_chunks(const tg_schedule *schedule, uint32_t row)
-{
-    struct tg_slice slice;
-    return schedule->rows[row].mma == TG_MMA_WGMMA ||
-           (tg_row_slice(schedule, row, &slice) &&
-            tg_row_scans_channels(schedule->algorithm, &schedule->rows[row], &slice));
-}
-
-uint32_t plan_chunk_most(const tg_schedule *schedule)
+uint32_t plan_chunk_most(const tg_schedule *schedule, const struct tg_slices *slices)
 {
     if (tg_has_one_chunk(schedule->algorithm))
         return schedule->max_tokens ? 0 : schedule->chunk;
+    /* a walk's chunk is one tile; so is that of a row on tensor cores that makes decays of channels */
     for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (has_whole_chunks(schedule, r))
+        if (schedule->rows[r].mma == TG_MMA_WGMMA ||
+            (slices->good >> r & 1 && tg_row_scans_channels(schedule->algorithm, &schedule->rows[r], &slices->rows[r])))
             return schedule->chunk;
     return 0;
 }
@@ -163,6 +156,8 @@ static void fill_scalars(tg_program *program, const tg_algorithm *a, const tg_sh
 void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
                  const tg_shape_class *shape)
 {
+    struct tg_slices slices;
+    tg_schedule_slice(schedule, schedule->n_rows, &slices);
     program->struct_size = sizeof *program;
     program->version = TG_PROGRAM_VERSION;
     plan_copy_name(program->variant, sizeof program->variant, variant);
@@ -178,6 +173,6 @@ void plan_header(tg_program *program, const char *variant, const tg_schedule *sc
     program->dhv = shape->dhv;
     program->chunk_multiple = plan_chunk_multiple(schedule);
     program->chunk_default = schedule->chunk;
-    program->chunk_most = plan_chunk_most(schedule);
+    program->chunk_most = plan_chunk_most(schedule, &slices);
     fill_scalars(program, schedule->algorithm, shape);
 }

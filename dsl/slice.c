@@ -609,6 +609,31 @@ static void close_slice(const struct slicer *c)
     } while (before.stmts != now->stmts || before.at_q != now->at_q || before.at_kv != now->at_kv);
 }
 
+/* A tile is made of what its statement reads, as far as this row computes that too: a state of what was carried before, so
+ * until nothing is added. */
+static void find_sums(const struct slicer *c)
+{
+    struct tg_slice *slice = c->slice;
+    for (tg_bits dqk = TG_BIT(0), dhv = 0; dqk != slice->over_dqk || dhv != slice->over_dhv;) {
+        dqk = slice->over_dqk;
+        dhv = slice->over_dhv;
+        for (uint32_t s = 0; s < body_count(c->algorithm); s++) {
+            const tg_stmt *stmt = &c->algorithm->body[s];
+            tg_operand reads[TG_MAX_READS];
+            const uint32_t count = slice->stmts & TG_BIT(s) ? tg_stmt_reads(stmt, reads) : 0;
+            const uint32_t own = count && stmt->op == TG_STMT_CONTRACT ? tg_stmt_product(c->algorithm, stmt).k : 0;
+            tg_bits made = 0; /* of the values of these statements */
+            for (uint32_t i = 0; i < count; i++) {
+                const uint32_t tile = TG_OPERAND_TILE(reads[i]);
+                const int writer = tg_tile_tensor(c->algorithm, tile) ? c->facts->stmt[tile] : -1;
+                made |= writer < 0 ? 0 : TG_BIT(writer);
+            }
+            slice->over_dqk |= own >> TG_DQK & 1 || made & slice->over_dqk ? TG_BIT(s) : 0;
+            slice->over_dhv |= own >> TG_DHV & 1 || made & slice->over_dhv ? TG_BIT(s) : 0;
+        }
+    }
+}
+
 /* A row that composes segments computes no statement: it reads states and decays or transitions, and writes states. */
 static bool slice_composed(const struct slicer *c)
 {
@@ -677,6 +702,7 @@ static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts
             slice->dims |= tg_operand_mask(c.algorithm, (tg_operand)tile);
     }
     close_slice(&c);
+    find_sums(&c);
     return true;
 }
 
@@ -745,26 +771,10 @@ bool tg_row_scans_channels(const tg_algorithm *algorithm, const tg_kernel_row *r
     return any;
 }
 
-/* A tile is made of what its statement reads, as far as this row computes that too. */
-static uint32_t sums_of(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile, tg_bits *visited)
-{
-    const tg_algorithm *algorithm = schedule->algorithm;
-    const int s = tg_tile_stmt(algorithm, tile);
-    if (s < 0 || !(slice->stmts & TG_BIT(s)) || (*visited & TG_BIT(s)))
-        return 0;
-    *visited |= TG_BIT(s);
-    const tg_stmt *stmt = &algorithm->body[s];
-    uint32_t sums =
-        stmt->op == TG_STMT_CONTRACT ? tg_stmt_product(algorithm, stmt).k & (1u << TG_DQK | 1u << TG_DHV) : 0;
-    tg_operand reads[TG_MAX_READS];
-    const uint32_t count = tg_stmt_reads(stmt, reads);
-    for (uint32_t i = 0; i < count; i++)
-        sums |= sums_of(schedule, slice, TG_OPERAND_TILE(reads[i]), visited);
-    return sums;
-}
-
 uint32_t tg_row_sums(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile)
 {
-    tg_bits visited = 0;
-    return sums_of(schedule, slice, tile, &visited);
+    const int s = tg_tile_stmt(schedule->algorithm, tile);
+    if (s < 0)
+        return 0;
+    return (uint32_t)(slice->over_dqk >> s & 1) << TG_DQK | (uint32_t)(slice->over_dhv >> s & 1) << TG_DHV;
 }

@@ -35,6 +35,9 @@ struct tg_slice {
     tg_bits at_kv;    /* ... at key/value positions */
     tg_bits crossing; /* tiles that it computes by a statement of both positions at one, and reads
                           at the other */
+    tg_bits
+        over_dqk; /* statements of `stmts` whose value is a sum over dqk, itself or through what it is made of here */
+    tg_bits over_dhv; /* ... over dhv */
     uint32_t dims;    /* bit per dimension that it visits (never TG_SEG) */
     uint32_t summed;  /* ... that a CONTRACT, CARRY or TOTAL of it sums over; not dqk or dhv where the sum goes
                           to memory in parts, one a thread block */
@@ -187,7 +190,7 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
 /* The schedule keeps the tile in the caller's memory. */
 bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
 
-/* The dqk and dhv that a tile's value in the row of that slice is a sum over, itself or through what it is made of. */
+/* The dqk and dhv that a tile's value in the row of that slice is a sum over, itself or through what it is made of there. */
 uint32_t tg_row_sums(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile);
 
 /* Does the row, of that slice, make decays of channels by tensor cores: TG_MMA_SYNC, and a SCAN of a tile with axis TG_DQK? */
