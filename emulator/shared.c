@@ -42,7 +42,7 @@ void shadow_free(struct shadow *s)
     free(s->far);
 }
 
-/* For a new CTA: nothing is written, and what lies there is noise. */
+/* For a new CTA: nothing is written, and what lies there is noise. Of the history only what the new one has noted is read. */
 void shadow_reset(struct cta *c)
 {
     struct shadow *s = &c->shadow;
@@ -51,8 +51,6 @@ void shadow_reset(struct cta *c)
     memset(s->read_gen, 0, s->n * sizeof(u32));
     memset(s->read_mask, 0, s->n * sizeof(u32));
     memset(s->store_id, 0, s->n * sizeof(u32));
-    if (s->history)
-        memset(s->history, 0, (size_t)s->n * c->n_warps * sizeof(u32));
     if (s->far_ranks)
         memset(s->far_ranks, 0, s->n);
 }
