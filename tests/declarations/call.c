@@ -91,6 +91,12 @@ static bool joins_heads(const tg_schedule *schedule, const tg_kernel_row *row)
     return row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
 }
 
+static bool clusters_heads(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].cluster & TG_ADDS;
+}
+
 static bool holds_state(const tg_schedule *schedule, const tg_kernel_row *row)
 {
     return schedule->max_tokens > 1 && tg_row_walks_tokens(schedule, row) && tg_row_sharers(row);
@@ -119,9 +125,20 @@ static bool sums_batch(const tg_algorithm *algorithm, const tg_stmt *stmt)
     return algorithm->tensors[TG_OPERAND_TILE(stmt->out)].flags & TG_NO_BATCH && stmt->op == TG_STMT_TOTAL;
 }
 
-const char *const kind_names[N_KINDS] = {
-    "inverse",  "positions in memory", "decayed product", "kept decay", "sum into a state", "parameter",         "walk",
-    "segments", "heads together",      "held state",      "pool",       "kept tensor",      "final states alone"};
+const char *const kind_names[N_KINDS] = {"inverse",
+                                         "positions in memory",
+                                         "decayed product",
+                                         "kept decay",
+                                         "sum into a state",
+                                         "parameter",
+                                         "walk",
+                                         "segments",
+                                         "heads together",
+                                         "heads in a cluster",
+                                         "held state",
+                                         "pool",
+                                         "kept tensor",
+                                         "final states alone"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -150,6 +167,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return has_row(d, has_segments);
     case KIND_HEADS:
         return has_row(d, joins_heads);
+    case KIND_CLUSTER:
+        return has_row(d, clusters_heads);
     default:
         return has_row(d, holds_state);
     }

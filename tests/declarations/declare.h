@@ -65,6 +65,7 @@ enum kind {
     KIND_WALK,
     KIND_SEGMENTS,
     KIND_HEADS,
+    KIND_CLUSTER,
     KIND_HELD,
     KIND_POOL,
     KIND_KEPT,

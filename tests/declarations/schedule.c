@@ -420,7 +420,37 @@ void declare_schedule(struct draw *draw, struct declaration *d)
 
 /* ---- what is built in, changed ---- */
 
-void declare_mutant(struct draw *draw, struct declaration *d)
+static bool clusters_heads(const tg_schedule *s)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < s->n_rows; r++)
+        any |= (s->rows[r].row[TG_MEMBER].cluster & TG_ADDS) != 0;
+    return any;
+}
+
+/* One of the gradients' schedules whose thread blocks add up heads, for a call of such heads: random algorithms have none that
+ * could. */
+static const tg_variant *draw_cluster(struct draw *draw, struct declaration *d)
+{
+    const tg_variant *variant = NULL;
+    tg_schedule s;
+    uint32_t n = 0;
+    for (uint32_t v = 0; tg_builtin_variants[v]; v++)
+        for (uint32_t i = 0; tg_variant_schedule(tg_builtin_variants[v]->backward, i, &s); i++)
+            if (clusters_heads(&s) && draw_below(draw, ++n) == 0) {
+                d->schedule = s;
+                variant = tg_builtin_variants[v]->backward;
+            }
+    d->target = tg_target_find("sm_90a");
+    d->io = (tg_dtype)DRAW(draw, TG_BF16, TG_F16);
+    d->shape.group = DRAW(draw, 2, 2, 2, 4);
+    d->shape.heads = d->shape.group * DRAW(draw, 1, 2);
+    d->shape.dqk = DRAW(draw, 64, 128, 128);
+    d->shape.dhv = DRAW(draw, 64, 128, 128, 192);
+    return variant;
+}
+
+static const tg_variant *draw_builtin(struct draw *draw, struct declaration *d)
 {
     uint32_t n = 0;
     while (tg_builtin_variants[n])
@@ -431,6 +461,12 @@ void declare_mutant(struct draw *draw, struct declaration *d)
     for (n = 0; tg_variant_schedule(variant, n, &d->schedule);)
         n++;
     (void)tg_variant_schedule(variant, draw_below(draw, n), &d->schedule);
+    return variant;
+}
+
+void declare_mutant(struct draw *draw, struct declaration *d)
+{
+    const tg_variant *variant = draw_chance(draw, 10) ? draw_cluster(draw, d) : draw_builtin(draw, d);
     d->algorithm = *d->schedule.algorithm;
     d->schedule.algorithm = &d->algorithm;
     for (uint32_t i = 0; i < TG_MAX_KEPT && d->schedule.kept[i]; i++)
