@@ -420,27 +420,20 @@ void declare_schedule(struct draw *draw, struct declaration *d)
 
 /* ---- what is built in, changed ---- */
 
-static bool clusters_heads(const tg_schedule *s)
-{
-    bool any = false;
-    for (uint32_t r = 0; r < s->n_rows; r++)
-        any |= (s->rows[r].row[TG_MEMBER].cluster & TG_ADDS) != 0;
-    return any;
-}
-
 /* One of the gradients' schedules whose thread blocks add up heads, for a call of such heads: random algorithms have none that
  * could. */
 static const tg_variant *draw_cluster(struct draw *draw, struct declaration *d)
 {
     const tg_variant *variant = NULL;
-    tg_schedule s;
+    tg_schedule drawn;
     uint32_t n = 0;
     for (uint32_t v = 0; tg_builtin_variants[v]; v++)
-        for (uint32_t i = 0; tg_variant_schedule(tg_builtin_variants[v]->backward, i, &s); i++)
-            if (clusters_heads(&s) && draw_below(draw, ++n) == 0) {
-                d->schedule = s;
+        for (uint32_t i = 0; tg_variant_schedule(tg_builtin_variants[v]->backward, i, &d->schedule); i++)
+            if (is_of_kind(d, KIND_CLUSTER) && draw_below(draw, ++n) == 0) {
+                drawn = d->schedule;
                 variant = tg_builtin_variants[v]->backward;
             }
+    d->schedule = drawn;
     d->target = tg_target_find("sm_90a");
     d->io = (tg_dtype)DRAW(draw, TG_BF16, TG_F16);
     d->shape.group = DRAW(draw, 2, 2, 2, 4);
