@@ -127,13 +127,16 @@ static bool can_decay(const struct builder *b, const tg_stmt *s, int decay)
 }
 
 /* How a state begins, or a vector beside it: with nothing where each segment is made by itself (the first with the initial one
- * where they have transitions), with that of its segment, or with the initial one. */
+ * where they have transitions), with that of its segment, its own or that of the same state, or with the initial one. */
 static struct op begin_carry(const struct plan *p, int i, int v)
 {
     const tg_stmt *s = &p->algorithm->body[i];
-    const bool enters = p->slice.loads >> TG_OPERAND_TILE(s->out) & 1;
-    const bool is_zero = p->makes_segments && !p->transition;
-    const uint32_t tile = enters ? TG_OPERAND_TILE(s->out) : is_zero ? 0 : TG_OPERAND_TILE(s->init);
+    const uint32_t out = TG_OPERAND_TILE(s->out), same = TG_OPERAND_TILE(s->same),
+                   begun = p->slice.loads >> out & 1            ? out
+                           : same && p->slice.loads >> same & 1 ? same
+                                                                : 0;
+    const bool enters = begun != 0, is_zero = p->makes_segments && !p->transition && !p->transposed;
+    const uint32_t tile = enters ? begun : is_zero ? 0 : TG_OPERAND_TILE(s->init);
     return (struct op){.kind = enters ? OP_ENTER : OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)tile};
 }
 

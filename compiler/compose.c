@@ -18,7 +18,7 @@ enum { REGISTERS = 64, PRODUCT_REGISTERS = 255 };
 /* By transitions: each warp has some of the state's rows, and all read the columns of the thread block from shared memory. */
 static bool compose_by_values(struct plan *p)
 {
-    const int s = tg_tile_stmt(p->algorithm, p->transition);
+    const int s = tg_tile_stmt(p->algorithm, p->row->outputs[0]);
     const tg_stmt *stmt = &p->algorithm->body[s];
     const uint32_t of = plan_transition_of(p), along = plan_transition_along(p);
     const int v = plan_add_value(p, stmt->out, s, -1);

@@ -13,11 +13,17 @@ uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
     static const uint8_t order[] = {TG_DHV, TG_DQK, TG_LQ, TG_LKV, TG_CHUNK, TG_SEG};
     uint32_t n = 0;
     for (uint32_t i = 0; i < sizeof order; i++) {
-        const bool is_one = plan_is_position(order[i]) && plan_has_single_positions(p);
+        const bool is_one = (plan_is_position(order[i]) && plan_has_single_positions(p)) ||
+                            (order[i] == TG_SEG && tg_row_has_ends(p->row)); /* the chunk is its last */
         if (p->row->row[order[i]].role == TG_ROLE_P && !is_one)
             dims[n++] = order[i];
     }
     return n;
+}
+
+uint32_t plan_chunk_step(const struct plan *p)
+{
+    return tg_row_has_ends(p->row) && !p->shape.packed ? p->block[TG_SEG] : 1;
 }
 
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
@@ -31,7 +37,7 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
             fixed *= blocks;
         else
             terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
-                                   .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]],
+                                   .div = dims[i] == TG_CHUNK ? plan_chunk_step(p) : p->block[dims[i]],
                                    .mul = 1};
     }
     const bool by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;

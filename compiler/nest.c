@@ -164,6 +164,20 @@ bool nest_enter(struct builder *b, const tg_stmt *s, uint32_t domain)
     return nest_loops(p, &p->nests[b->nest], domain);
 }
 
+/* Of what a state is at the end: itself, or what a segment makes of zero, its transition, and that behind the last chunk. */
+static void store_ends(struct plan *p, int i, const tg_stmt *s, int v)
+{
+    const bool makes = p->makes_segments;
+    const tg_operand tiles[] = {makes ? s->out : s->final_, makes ? s->transition : 0, s->behind};
+    for (uint32_t k = 0; k < TG_COUNT(tiles); k++) {
+        if (!tiles[k] || !(p->slice.stores >> TG_OPERAND_TILE(tiles[k]) & 1))
+            continue;
+        struct op *op = plan_add_op(p, OP_STORE, i);
+        op->v = (uint8_t)v;
+        op->tile = (uint8_t)TG_OPERAND_TILE(tiles[k]);
+    }
+}
+
 /* Sums over whole nests are complete now: write those that are outputs, and the final states. */
 static void store_sums(struct builder *b, int nest)
 {
@@ -172,19 +186,10 @@ static void store_sums(struct builder *b, int nest)
         const tg_stmt *s = &p->algorithm->body[i];
         if (!(p->slice.stmts >> i & 1) || b->in_nest[i] != nest || b->value[i] < 0)
             continue;
-        const uint32_t left = TG_OPERAND_TILE(p->makes_segments ? s->out : s->final_);
-        if (s->op == TG_STMT_CARRY && (p->slice.stores >> left & 1)) {
-            struct op *op = plan_add_op(p, OP_STORE, (int)i);
-            op->v = (uint8_t)b->value[i];
-            op->tile = (uint8_t)left;
-            if (p->transition) {
-                op = plan_add_op(p, OP_STORE, (int)i);
-                op->v = (uint8_t)b->value[i];
-                op->tile = (uint8_t)p->transition;
-            }
-        } else if (s->op != TG_STMT_CARRY && b->domain[i] != b->free[i] && b->free[i] == 0) {
+        if (s->op == TG_STMT_CARRY)
+            store_ends(p, (int)i, s, b->value[i]);
+        else if (b->domain[i] != b->free[i] && b->free[i] == 0)
             nest_store(b, b->value[i], (int)i, GUARD_ALWAYS);
-        }
     }
 }
 

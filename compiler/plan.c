@@ -427,15 +427,20 @@ static bool loads_same_rows(const struct plan *p)
 }
 
 /* Of the states of segments that the row makes or composes. */
-static uint32_t transition_of(const struct plan *p)
+static void find_transition(struct plan *p)
 {
     for (uint32_t i = 0; (p->makes_segments || p->composes) && i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
         const int s = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
-        const uint32_t tile = s < 0 ? 0 : TG_OPERAND_TILE(p->algorithm->body[s].transition);
-        if (tile && tg_tile_row(p->schedule, tile) >= 0)
-            return tile;
+        const tg_stmt *stmt = s < 0 ? NULL : &p->algorithm->body[s];
+        const uint32_t own = stmt ? TG_OPERAND_TILE(stmt->transition) : 0,
+                       other = stmt ? tg_transposed_of(p->schedule, stmt) : 0;
+        if (own && tg_tile_row(p->schedule, own) >= 0)
+            p->transition = (uint8_t)own;
+        else if (other) {
+            p->transposed = true;
+            p->transition = p->composes ? (uint8_t)other : 0;
+        }
     }
-    return 0;
 }
 
 /* Do all statements that read the tile sum it over heads, and are there any? */
@@ -550,7 +555,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->heads = heads_of(p->row, shape);
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
-    p->transition = transition_of(p);
+    find_transition(p);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!(slices->good >> row & 1))

@@ -264,6 +264,8 @@ struct plan {
     uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
     uint32_t
         transition; /* tile that takes the transitions of the segments that it makes or composes; 0: it is a number */
+    bool
+        transposed; /* ... whose transpose it is; of a row that makes segments: that there is one, which it does not make */
     bool rests;     /* thread blocks that make transitions end where these are zero */
     uint32_t rest_offset; /* ... shared memory for a number of each stage of the ring: no more are to be filled */
     uint32_t starts; /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */

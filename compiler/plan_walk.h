@@ -27,7 +27,7 @@ static inline bool plan_is_state_alone(const struct plan *p)
 /* ... from what does not depend on the state. */
 static inline bool plan_is_sum_alone(const struct plan *p)
 {
-    return plan_is_state_alone(p) && !p->transition && !p->reads_state;
+    return plan_is_state_alone(p) && !p->transition && !p->transposed && !p->reads_state;
 }
 /* Parts of a sum for positions or for the chunk: one from each warp of accumulators, from each group otherwise. */
 static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *v)

@@ -56,10 +56,11 @@ static tg_bits memory_tiles(const tg_schedule *schedule, const struct tg_slices 
     return set;
 }
 
-/* A kept intermediate is the caller's: an output where a row writes it, an input where none does. */
+/* A kept intermediate is the caller's: an output where a row writes it, an input where none does. What is steady matters to
+ * schedules alone. */
 static uint8_t flags_of(const tg_schedule *schedule, uint32_t tile)
 {
-    const uint8_t flags = schedule->algorithm->tensors[tile].flags;
+    const uint8_t flags = schedule->algorithm->tensors[tile].flags & (uint8_t)~TG_STEADY;
     if (!tg_tile_kept(schedule, tile))
         return flags;
     return (uint8_t)(flags | (tg_tile_row(schedule, tile) >= 0 ? TG_OUT : TG_IN));

@@ -55,9 +55,9 @@ static void check_flags(struct check *check, uint32_t flags, const char *name)
     if (flags & TG_NO_HEADS)
         tg_fault(check, TG0107, "use TG_NO_BATCH for what all sequences share",
                  "%s is TG_NO_HEADS, which is for tensors that the compiler adds", name);
-    const uint32_t known = TG_IN | TG_OUT | TG_OPTIONAL | TG_NO_BATCH | TG_SHARED | TG_NO_HEADS;
+    const uint32_t known = TG_IN | TG_OUT | TG_OPTIONAL | TG_NO_BATCH | TG_SHARED | TG_NO_HEADS | TG_STEADY;
     if (flags & ~known)
-        tg_fault(check, TG0107, "use TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH and TG_SHARED",
+        tg_fault(check, TG0107, "use TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED and TG_STEADY",
                  "%s: flags 0x%x are unknown", name, flags & ~known);
     if ((flags & TG_IN) && (flags & TG_OUT))
         tg_fault(check, TG0107, "declare two tensors; the caller may pass the same memory for states",
@@ -65,6 +65,14 @@ static void check_flags(struct check *check, uint32_t flags, const char *name)
     if ((flags & TG_OPTIONAL) && !(flags & (TG_IN | TG_OUT)))
         tg_fault(check, TG0107, "add TG_IN or TG_OUT, or remove TG_OPTIONAL", "%s is TG_OPTIONAL but an intermediate",
                  name);
+}
+
+static void check_steady(struct check *check, const tg_tensor *tensor, const char *name)
+{
+    const bool is_of_chunks = tensor->axes[0] == TG_CHUNK && tensor->axes[2] == TG_AXIS_NONE;
+    if (tensor->flags & TG_STEADY && (!is_of_chunks || tensor->flags & (TG_IN | TG_OUT)))
+        tg_fault(check, TG0107, "remove it, or give an intermediate TG_CHUNK, alone or with dqk or dhv",
+                 "%s is TG_STEADY but no intermediate with one number a chunk, or one of each dqk or dhv", name);
 }
 
 /* A type of 16 bits is the inputs', whichever that is. */
@@ -108,6 +116,7 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
             if (tg_same_name(algorithm->tensors[other].name, tensor->name))
                 tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other, tile, tensor->name);
     const char *name = tg_tile_text(algorithm, tile, &text);
+    check_steady(check, tensor, name);
     check_dtype(check, tensor, name);
     check_flags(check, tensor->flags, name);
     check_drawn(check, tensor, name);
@@ -176,6 +185,7 @@ static void gather(struct usage *use, const tg_algorithm *algorithm)
             continue;
         note_write(use, algorithm, stmt->final_, s);
         note_write(use, algorithm, stmt->transition, s);
+        note_write(use, algorithm, stmt->behind, s);
         if (tg_check_tile_exists(algorithm, stmt->transition))
             use->transitions |= TG_BIT(TG_OPERAND_TILE(stmt->transition));
         if (stmt->op == TG_STMT_CARRY && tg_check_tile_exists(algorithm, stmt->out))
@@ -247,6 +257,7 @@ static void check_order(struct check *check, const tg_algorithm *algorithm, stru
         if (tg_stmt_has_final(stmt)) {
             check_write(check, algorithm, use, stmt->final_);
             check_write(check, algorithm, use, stmt->transition);
+            check_write(check, algorithm, use, stmt->behind);
         }
         tg_check_stmt(check, algorithm, stmt);
     }

@@ -327,7 +327,8 @@ static void check_transitions(const struct kernel *k)
         if (stmt->op != TG_STMT_CARRY)
             continue;
         const bool lists = transition && tg_row_lists(k->row, transition),
-                   needs = makes && tg_row_lists(k->row, state) && depends_on_state(k, state);
+                   needs = makes && tg_row_lists(k->row, state) && depends_on_state(k, state) &&
+                           !tg_transposed_of(k->schedule, stmt);
         if (lists == needs)
             continue;
         tg_fault(
@@ -350,8 +351,15 @@ static void check_composing(const struct kernel *k)
         const int writer = tg_tile_row(k->schedule, tile);
         const tg_stmt *carry = &k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)];
         const uint32_t decay = TG_OPERAND_TILE(carry->decay);
-        const bool by_values = writer >= 0 && carry->transition &&
-                               tg_row_lists(&k->schedule->rows[writer], TG_OPERAND_TILE(carry->transition));
+        const uint32_t transposed = tg_transposed_of(k->schedule, carry);
+        const bool by_values =
+            writer >= 0 &&
+            ((carry->transition && tg_row_lists(&k->schedule->rows[writer], TG_OPERAND_TILE(carry->transition))) ||
+             transposed);
+        if (transposed && (!is_in_memory(k, transposed) || tg_tile_segment(k->schedule, transposed) != chunks))
+            tg_fault(k->check, TG0242, "let an earlier row make it, by as many chunks",
+                     "%s: it composes segments of %u chunks by %s, which is not there", k->name, chunks,
+                     tg_tile_text(k->schedule->algorithm, transposed, &text));
         if (decay && !by_values && !is_in_memory(k, decay))
             tg_fault(k->check, TG0242, "list it in the .outputs of an earlier kernel",
                      "%s: it composes segments of %s by its decay, which is not in memory", k->name,
@@ -364,6 +372,61 @@ static void check_composing(const struct kernel *k)
     }
 }
 
+/* Is the tile's entry of a segment that of the segment's last chunk? */
+static bool is_at_end(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const int s = tg_tile_stmt(algorithm, tile);
+    const bool reverse = s >= 0 && algorithm->body[s].flags & TG_REVERSE;
+    return tg_tile_is_behind(algorithm, tile) ? !reverse : reverse && !tg_tile_is_transition(algorithm, tile);
+}
+
+/* A row that has of each segment the last chunk makes what is the same for all of them. */
+static void check_ends(const struct kernel *k)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    struct tg_text text;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
+        if (!tg_tile_is_steady(algorithm, k->row->outputs[i]))
+            tg_fault(k->check, TG0249, "leave seg out, or declare it TG_STEADY",
+                     "%s: it has the last chunk of each segment alone, but lists %s, which is not TG_STEADY", k->name,
+                     tg_tile_text(algorithm, k->row->outputs[i], &text));
+    if (k->row->row[TG_SEG].block == 0)
+        tg_fault(k->check, TG0249, "give it that of the other rows", "%s: seg has no block", k->name);
+    for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
+        const uint32_t chunks = read_segments(k, tile);
+        if (chunks && (chunks != k->row->row[TG_SEG].block || !is_composed(k, tile) || !is_at_end(algorithm, tile)))
+            tg_fault(k->check, TG0249, "read states behind chunks, or backwards those that arrive, of as many chunks",
+                     "%s: it has the last chunk of each segment, of which %s says nothing", k->name,
+                     tg_tile_text(algorithm, tile, &text));
+    }
+}
+
+/* States behind chunks are left by segments alone; what is the same for all chunks of one is of each of them. */
+static void check_left(const struct kernel *k)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    struct tg_text text;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
+        if (tg_tile_is_behind(algorithm, k->row->outputs[i]) &&
+            (!tg_row_has_segments(k->row) ||
+             tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows))))
+            tg_fault(k->check, TG0249, "list it in a row that walks segments on from where they begin",
+                     "%s: it lists %s, but walks no segments from the states with which they begin", k->name,
+                     tg_tile_text(algorithm, k->row->outputs[i], &text));
+    for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++)
+        if (read_segments(k, tile) && tg_tile_is_behind(algorithm, tile))
+            tg_fault(k->check, TG0249, "let a row with TG_P for seg and for chunk read it",
+                     "%s: it reads %s, of which there is that behind the last chunk of each segment alone", k->name,
+                     tg_tile_text(algorithm, tile, &text));
+}
+
+/* One number a segment, read by a row that has a chunk of it. */
+static bool reads_steady(const struct kernel *k, uint32_t tile)
+{
+    return tg_tile_is_steady(k->schedule->algorithm, tile) && k->row->row[TG_SEG].role == TG_ROLE_NONE &&
+           k->row->row[TG_CHUNK].role == TG_ROLE_P;
+}
+
 /* A segment starts from nothing and its state goes to memory, or from what such rows have written and
  * another has composed. Who walks them all writes what they begin with. */
 static void check_segment(const struct kernel *k)
@@ -372,6 +435,11 @@ static void check_segment(const struct kernel *k)
     const uint32_t row = (uint32_t)(k->row - k->schedule->rows);
     bool starts = tg_row_makes_segments(k->schedule, row);
     check_transitions(k);
+    if (tg_row_has_ends(k->row)) {
+        check_ends(k);
+        return;
+    }
+    check_left(k);
     if (tg_row_composes_segments(k->schedule, row)) {
         check_composing(k);
         return;
@@ -386,7 +454,7 @@ static void check_segment(const struct kernel *k)
                      "let a row before it list the tile with TG_W and the same block of seg, without chunk",
                      "%s: it reads %s, which each segment has made by itself and no row has composed", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text));
-        if (!entered && chunks)
+        if (!entered && chunks && !reads_steady(k, tile))
             tg_fault(k->check, TG0225, "give this row TG_P and the same block of seg",
                      "%s: it reads %s, which is by segments of %u chunks", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text), chunks);

@@ -2,6 +2,7 @@
 #include "dsl/check.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     Q_AND_KV = 1 << TG_LQ | 1 << TG_LKV,
@@ -16,13 +17,16 @@ enum {
     FIELD_DECAY = 8,
     FIELD_FINAL = 16,
     FIELD_SINCE = 32,
-    FIELD_TRANSITION = 64
+    FIELD_TRANSITION = 64,
+    FIELD_BEHIND = 128,
+    FIELD_SAME = 256,
+    FIELD_TRANSPOSED = 512
 };
 
 struct stmt_kind {
     const char *name;
-    uint8_t needs, may; /* FIELD_... */
-    uint8_t flags;      /* TG_REVERSE ... */
+    uint16_t needs, may; /* FIELD_... */
+    uint8_t flags;       /* TG_REVERSE ... */
 };
 
 static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
@@ -30,7 +34,9 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_REVERSE | TG_MAXIMUM | TG_EXCLUSIVE},
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
     [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_SINCE, TG_EXCLUSIVE},
-    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL | FIELD_TRANSITION,
+    [TG_STMT_CARRY] = {"CARRY", FIELD_A,
+                       FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL | FIELD_TRANSITION | FIELD_BEHIND | FIELD_SAME |
+                           FIELD_TRANSPOSED,
                        TG_REVERSE},
     [TG_STMT_SOLVE] = {"SOLVE", FIELD_A, 0, 0},
     [TG_STMT_SHIFT] = {"SHIFT", 0, FIELD_A | FIELD_INIT | FIELD_FINAL, TG_REVERSE},
@@ -112,7 +118,7 @@ static bool check_fields(const struct subject *s)
     const struct {
         const char *name;
         tg_operand value;
-        uint8_t bit;
+        uint16_t bit;
     } fields[] = {
         {"a", s->stmt->a, FIELD_A},
         {"b", s->stmt->b, FIELD_B},
@@ -121,6 +127,9 @@ static bool check_fields(const struct subject *s)
         {"final_", s->stmt->final_, FIELD_FINAL},
         {"since", s->stmt->since, FIELD_SINCE},
         {"transition", s->stmt->transition, FIELD_TRANSITION},
+        {"behind", s->stmt->behind, FIELD_BEHIND},
+        {"same", s->stmt->same, FIELD_SAME},
+        {"transposed", s->stmt->transposed, FIELD_TRANSPOSED},
     };
     bool ok = true;
     if (s->stmt->out == 0) {
@@ -487,6 +496,54 @@ static void check_transition(const struct subject *s)
                  tg_tile_text(s->algorithm, TG_OPERAND_TILE(s->stmt->transition), &text));
 }
 
+static bool is_like(const tg_tensor *a, const tg_tensor *b)
+{
+    return memcmp(a->axes, b->axes, sizeof a->axes) == 0 && (a->flags & ~(uint32_t)TG_OUT) == b->flags &&
+           (a->dtype ? a->dtype : TG_F32) == (b->dtype ? b->dtype : TG_F32);
+}
+
+static void check_behind(const struct subject *s)
+{
+    struct tg_text text;
+    const tg_tensor *state = &s->algorithm->tensors[TG_OPERAND_TILE(s->stmt->out)],
+                    *behind = &s->algorithm->tensors[TG_OPERAND_TILE(s->stmt->behind)];
+    if (s->stmt->behind && !is_like(behind, state))
+        tg_fault(s->check, TG0148, "give it the axes, flags and element type of out",
+                 "CARRY: behind %s is no tile like the state",
+                 tg_tile_text(s->algorithm, TG_OPERAND_TILE(s->stmt->behind), &text));
+}
+
+/* Another CARRY before it, of a state that begins alike and goes through the chunks in the same order. */
+static void check_same(const struct subject *s)
+{
+    struct tg_text text;
+    const uint32_t same = TG_OPERAND_TILE(s->stmt->same), out = TG_OPERAND_TILE(s->stmt->out);
+    const int i = s->stmt->same ? tg_tile_stmt(s->algorithm, same) : -1;
+    const tg_stmt *other = i >= 0 ? &s->algorithm->body[i] : NULL;
+    const bool is_other = other && other < s->stmt && other->op == TG_STMT_CARRY && TG_OPERAND_TILE(other->out) == same;
+    if (s->stmt->same &&
+        !(is_other && other->flags == s->stmt->flags && other->init == s->stmt->init &&
+          other->decay == s->stmt->decay && is_like(&s->algorithm->tensors[out], &s->algorithm->tensors[same])))
+        tg_fault(s->check, TG0149, "name the out of an earlier CARRY with the same axes, init, decay and flags",
+                 "CARRY: same is %s, which is not the same state", tg_tile_text(s->algorithm, same, &text));
+}
+
+/* That of a CARRY before it, which goes through the chunks the other way and has the same axes. */
+static void check_transposed(const struct subject *s)
+{
+    struct tg_text text;
+    const uint32_t tile = TG_OPERAND_TILE(s->stmt->transposed), out = TG_OPERAND_TILE(s->stmt->out);
+    const int i = tile ? tg_tile_stmt(s->algorithm, tile) : -1;
+    const tg_stmt *other = i >= 0 ? &s->algorithm->body[i] : NULL;
+    const bool is_other = other && other < s->stmt && tg_tile_is_transition(s->algorithm, tile) &&
+                          ((other->flags ^ s->stmt->flags) & TG_REVERSE) && TG_OPERAND_TILE(other->transition) == tile;
+    if (tile &&
+        !(is_other && is_like(&s->algorithm->tensors[out], &s->algorithm->tensors[TG_OPERAND_TILE(other->out)])))
+        tg_fault(
+            s->check, TG0170, "name the transition of an earlier CARRY with the same axes and the other TG_REVERSE",
+            "CARRY: transposed is %s, which is none that goes the other way", tg_tile_text(s->algorithm, tile, &text));
+}
+
 static void check_carry(const struct subject *s)
 {
     struct tg_text text;
@@ -507,6 +564,9 @@ static void check_carry(const struct subject *s)
     check_boundary(s, "final_", stmt->final_, TG_OUT);
     check_decay(s);
     check_transition(s);
+    check_behind(s);
+    check_same(s);
+    check_transposed(s);
 }
 
 /* ---- SHIFT ---- */

@@ -122,8 +122,11 @@ static bool reduce(const tg_algorithm *from, const char *name, struct part *part
     for (uint32_t i = 0; i < from->n_body; i++)
         if (outputs_of(&from->body[i]) & needed) {
             part->body[n] = from->body[i];
-            if (!(needed & TG_BIT(TG_OPERAND_TILE(part->body[n].final_))))
-                part->body[n].final_ = 0;
+            tg_operand *const others[] = {&part->body[n].final_, &part->body[n].behind, &part->body[n].same,
+                                          &part->body[n].transposed};
+            for (uint32_t k = 0; k < TG_COUNT(others); k++)
+                if (!(needed & TG_BIT(TG_OPERAND_TILE(*others[k]))))
+                    *others[k] = 0;
             n++;
         }
     snprintf(part->title, sizeof part->title, "%s, final states alone", from->title);

@@ -264,6 +264,22 @@ static void print_carry(const struct printer *p, const tg_stmt *stmt)
         tg_printf(p->writer, ", of a segment its transition ");
         print_operand(p, stmt->transition);
     }
+    if (stmt->transposed) {
+        tg_printf(p->writer, ", or that of ");
+        print_operand(p, stmt->transposed);
+        tg_printf(p->writer, ", transposed");
+    }
+    if (stmt->same) {
+        tg_printf(p->writer, ", which is ");
+        print_operand(p, stmt->same);
+        tg_printf(p->writer, " once more");
+    }
+    if (stmt->behind) {
+        tg_printf(p->writer, ", ");
+        print_operand(p, stmt->behind);
+        tg_printf(p->writer, " = ");
+        print_indexed(p, stmt->out, TG_CHUNK, reverse ? "k-1" : "k+1");
+    }
 }
 
 static void print_scan(const struct printer *p, const tg_stmt *stmt)

@@ -185,6 +185,12 @@ static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
         tg_printf(writer, ",~%x", stmt->since);
     if (stmt->transition)
         tg_printf(writer, ",*%x", stmt->transition);
+    if (stmt->transposed)
+        tg_printf(writer, ",'%x", stmt->transposed);
+    if (stmt->behind)
+        tg_printf(writer, ",>%x", stmt->behind);
+    if (stmt->same)
+        tg_printf(writer, ",=%x", stmt->same);
     const uint32_t length = tg_expr_length(stmt);
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];

@@ -97,7 +97,8 @@ int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile)
         if (TG_OPERAND_TILE(stmt->out) == tile)
             return (int)s;
         if (tg_stmt_has_final(stmt) &&
-            (TG_OPERAND_TILE(stmt->final_) == tile || TG_OPERAND_TILE(stmt->transition) == tile))
+            (TG_OPERAND_TILE(stmt->final_) == tile || TG_OPERAND_TILE(stmt->transition) == tile ||
+             TG_OPERAND_TILE(stmt->behind) == tile))
             return (int)s;
     }
     return -1;
@@ -107,6 +108,18 @@ bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile)
 {
     const int s = tg_tile_stmt(algorithm, tile);
     return s >= 0 && algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(algorithm->body[s].transition) == tile;
+}
+
+bool tg_tile_is_steady(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    return tensor && tensor->flags & TG_STEADY;
+}
+
+bool tg_tile_is_behind(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const int s = tg_tile_stmt(algorithm, tile);
+    return s >= 0 && algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(algorithm->body[s].behind) == tile;
 }
 
 uint32_t tg_expr_length(const tg_stmt *stmt)
@@ -349,10 +362,23 @@ bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
     return tg_row_makes_segments(schedule, row) || tg_row_starts_segments(schedule, row);
 }
 
+bool tg_row_has_ends(const tg_kernel_row *row)
+{
+    return row->row[TG_SEG].role == TG_ROLE_P && row->row[TG_CHUNK].role == TG_ROLE_P;
+}
+
 bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row)
 {
     const tg_kernel_row *r = &schedule->rows[row];
     return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_NONE && lists_carry_out(schedule, r);
+}
+
+uint32_t tg_transposed_of(const tg_schedule *schedule, const tg_stmt *carry)
+{
+    const uint32_t tile = carry->op == TG_STMT_CARRY ? TG_OPERAND_TILE(carry->transposed) : 0;
+    const bool is_there =
+        tg_tile_tensor(schedule->algorithm, tile) && (tg_tile_row(schedule, tile) >= 0 || tg_tile_kept(schedule, tile));
+    return is_there ? tile : 0;
 }
 
 int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile)
@@ -371,6 +397,11 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
     if (!any)
         return 0;
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
+    const bool is_behind = tg_tile_is_behind(schedule->algorithm, tile);
+    if (is_behind || tg_tile_is_steady(schedule->algorithm, tile)) {
+        const tg_kernel_row *row = writer >= 0 ? &schedule->rows[writer] : NULL;
+        return row && (is_behind ? tg_row_has_segments(row) : tg_row_has_ends(row)) ? row->row[TG_SEG].block : 0;
+    }
     if (!is_carry_out(schedule->algorithm, tile, stmt) && !tg_tile_is_transition(schedule->algorithm, tile))
         return 0;
     if (writer >= 0)
@@ -402,12 +433,13 @@ static void find_writers(const tg_algorithm *algorithm, int8_t stmt_of[TG_MAX_TI
     memset(stmt_of, -1, TG_MAX_TILES);
     for (uint32_t s = body_count(algorithm); s-- > 0;) {
         const tg_stmt *stmt = &algorithm->body[s];
-        const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_),
-                       transition = TG_OPERAND_TILE(stmt->transition);
+        const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_);
+        const uint32_t others[] = {TG_OPERAND_TILE(stmt->transition), TG_OPERAND_TILE(stmt->behind)};
         if (tg_stmt_has_final(stmt) && final_ > 0 && final_ < TG_MAX_TILES)
             stmt_of[final_] = (int8_t)s;
-        if (stmt->op == TG_STMT_CARRY && transition > 0 && transition < TG_MAX_TILES)
-            stmt_of[transition] = (int8_t)s;
+        for (uint32_t i = 0; stmt->op == TG_STMT_CARRY && i < TG_COUNT(others); i++)
+            if (others[i] > 0 && others[i] < TG_MAX_TILES)
+                stmt_of[others[i]] = (int8_t)s;
         if (out > 0 && out < TG_MAX_TILES)
             stmt_of[out] = (int8_t)s;
     }
@@ -434,6 +466,7 @@ static void find_facts(const tg_schedule *schedule, struct facts *facts)
 }
 
 struct slicer {
+    const tg_schedule *schedule;
     const tg_algorithm *algorithm;
     const tg_kernel_row *row;
     const struct facts *facts;
@@ -498,14 +531,25 @@ static bool feeds_parts_only(const struct slicer *c, uint32_t tile)
     return any;
 }
 
+/* The segments' states that the row's begin with: its own, else those of the same state; 0: none. */
+static uint32_t begun_by(const struct slicer *c, const tg_stmt *carry)
+{
+    const uint32_t out = TG_OPERAND_TILE(carry->out), same = TG_OPERAND_TILE(carry->same);
+    if (out < TG_MAX_TILES && (c->slice->loads & TG_BIT(out)))
+        return out;
+    const bool is_there = same > 0 && same < TG_MAX_TILES && (c->facts->by_segments & TG_BIT(same));
+    return c->has_segments && !tg_row_lists(c->row, out) && is_there ? same : 0;
+}
+
 /* Where segments begin the initial state is not read: each is made of zero, or begins with what is in memory. But where they
  * are composed by transitions the first one begins with it, which saves its transition. */
 static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
 {
     const uint32_t tile = TG_OPERAND_TILE(carry->out);
     const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile) &&
-                       !(carry->transition && tg_row_lists(c->row, TG_OPERAND_TILE(carry->transition)));
-    return makes || (tile < TG_MAX_TILES && (c->slice->loads & TG_BIT(tile)));
+                       !(carry->transition && tg_row_lists(c->row, TG_OPERAND_TILE(carry->transition))) &&
+                       !tg_transposed_of(c->schedule, carry);
+    return makes || begun_by(c, carry);
 }
 
 /* Evaluate a statement as written, or with the positions exchanged. */
@@ -518,7 +562,8 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
         stmt.b = tg_operand_swap(stmt.b);
     }
     tg_operand reads[TG_MAX_READS];
-    const uint32_t count = tg_stmt_reads(written, reads);
+    const uint32_t count = tg_stmt_reads(written, reads), begun = stmt.op == TG_STMT_CARRY ? begun_by(c, &stmt) : 0;
+    add_to(&c->slice->loads, begun);
     for (uint32_t i = 0; i < count; i++)
         if (!(stmt.op == TG_STMT_CARRY && reads[i] == stmt.init && begins_inside(c, &stmt)))
             need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
@@ -643,9 +688,12 @@ static bool slice_composed(const struct slicer *c)
         if (!is_carry_out(c->algorithm, tile, stmt))
             return false;
         const tg_stmt *carry = &c->algorithm->body[stmt];
-        const uint32_t transition = TG_OPERAND_TILE(carry->transition);
-        const bool by_values = transition && transition < TG_MAX_TILES && (c->facts->in_memory & TG_BIT(transition));
-        const tg_operand reads[] = {carry->out, by_values ? carry->transition : carry->decay, carry->init};
+        const uint32_t own = TG_OPERAND_TILE(carry->transition),
+                       transition = own && own < TG_MAX_TILES && (c->facts->in_memory & TG_BIT(own))
+                                        ? own
+                                        : tg_transposed_of(c->schedule, carry);
+        const bool by_values = transition != 0;
+        const tg_operand reads[] = {carry->out, by_values ? (tg_operand)transition : carry->decay, carry->init};
         for (uint32_t k = 0; k < TG_COUNT(reads); k++)
             if (tg_tile_tensor(c->algorithm, TG_OPERAND_TILE(reads[k])))
                 c->slice->loads |= TG_BIT(TG_OPERAND_TILE(reads[k]));
@@ -653,19 +701,31 @@ static bool slice_composed(const struct slicer *c)
         c->slice->stores |= TG_BIT(tile);
         c->slice->dims |= dims;
         c->slice->matrix |= by_values ? dims : 0;
-        c->slice->summed |= by_values ? tg_operand_mask(c->algorithm, carry->transition) & dims : 0;
+        c->slice->summed |= by_values ? tg_operand_mask(c->algorithm, (tg_operand)transition) & dims : 0;
     }
     return true;
 }
 
-/* A row that makes segments with their transitions comes before those that write what the states are made of: it makes that,
+/* Does the row make of segments what transitions compose, its own or another carry's? */
+static bool makes_by_values(const tg_schedule *schedule, uint32_t row)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++) {
+        const uint32_t tile = schedule->rows[row].outputs[i];
+        const int s = tile ? tg_tile_stmt(schedule->algorithm, tile) : -1;
+        if (s >= 0 && (tg_tile_is_transition(schedule->algorithm, tile) ||
+                       (is_carry_out(schedule->algorithm, tile, s) && tg_row_makes_segments(schedule, row) &&
+                        tg_transposed_of(schedule, &schedule->algorithm->body[s]))))
+            return true;
+    }
+    return false;
+}
+
+/* A row that makes segments which transitions compose comes before those that write what the states are made of: it makes that,
  * too. */
 static tg_bits made_later(const tg_schedule *schedule, uint32_t row)
 {
     tg_bits before = 0, later = 0;
-    bool any = false;
-    for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
-        any |= tg_tile_is_transition(schedule->algorithm, schedule->rows[row].outputs[i]);
+    const bool any = makes_by_values(schedule, row);
     for (uint32_t r = 0; any && r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
             add_to(r <= row ? &before : &later, schedule->rows[r].outputs[i]);
@@ -676,7 +736,8 @@ static tg_bits made_later(const tg_schedule *schedule, uint32_t row)
 static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts, uint32_t row, struct tg_slice *slice)
 {
     memset(slice, 0, sizeof *slice);
-    struct slicer c = {.algorithm = schedule->algorithm,
+    struct slicer c = {.schedule = schedule,
+                       .algorithm = schedule->algorithm,
                        .row = &schedule->rows[row],
                        .facts = facts,
                        .has_segments = tg_row_has_segments(&schedule->rows[row]),

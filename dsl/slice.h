@@ -88,14 +88,18 @@ bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile);
 /* The algorithm has such tiles, or a SOLVE: a chunk is one block of positions, and its size the schedule's. */
 bool tg_has_one_chunk(const tg_algorithm *algorithm);
 
-/* Index of the statement whose `out`, `final_` or `transition` is the tile, -1 when there is none. */
+/* Index of the statement whose `out`, `final_`, `transition` or `behind` is the tile, -1 when there is none. */
 static inline bool tg_stmt_has_final(const tg_stmt *stmt)
 {
     return stmt->op == TG_STMT_CARRY || stmt->op == TG_STMT_SHIFT;
 }
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
-/* Is it the transition of a CARRY? */
+/* Is it TG_STEADY? */
+bool tg_tile_is_steady(const tg_algorithm *algorithm, uint32_t tile);
+
+/* Is it the transition of a CARRY? Has it the states behind chunks? */
 bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile);
+bool tg_tile_is_behind(const tg_algorithm *algorithm, uint32_t tile);
 
 /* Operands the statement reads: the tiles of its expression, or a, b, init, decay and since where given. */
 uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS]);
@@ -180,11 +184,19 @@ bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row);
  * same place, the state with which each begins. */
 bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row);
 
+/* The transition of another carry, in memory, by whose transpose the segments of this one are composed, so that no row need
+ * make its own; 0: none. */
+uint32_t tg_transposed_of(const tg_schedule *schedule, const tg_stmt *carry);
+
+/* Of each segment the row's thread blocks have one chunk, the last. */
+bool tg_row_has_ends(const tg_kernel_row *row);
+
 /* The first row after `row` that composes the segments of the tile, -1 when none does. */
 int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile);
 
 /* Chunks to an entry of the tile in memory: of the out of a carry that rows write by segments, or take from the caller who kept
- * it, vectors excepted. 0: one a chunk. */
+ * it, vectors excepted; of states behind chunks, of which segments write their last; of a steady tile that a row makes of ends.
+ * 0: one a chunk. */
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
 
 /* The schedule keeps the tile in the caller's memory. */

@@ -46,7 +46,7 @@ typedef struct tg_tensor {
     const char *name;          /* as in the paper and in safetensors files */
     uint8_t dtype;             /* TG_IO: the input type, in which vectors and numbers are read by rows without matrix
                                 * products alone; TG_F32; TG_F32X2, of an intermediate; 0 means TG_F32 */
-    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED; 0: an intermediate */
+    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED, TG_STEADY; 0: an intermediate */
     uint8_t axes[TG_MAX_AXES]; /* {TG_T, TG_DQK}, {TG_CHUNK}, {TG_LQ, TG_LKV}, ... */
     uint8_t drawn;             /* tg_drawn, of an input: what its random numbers are like; changes no kernel */
 } tg_tensor;
@@ -210,13 +210,17 @@ typedef struct tg_stmt {
     uint8_t op;    /* tg_stmt_op */
     uint8_t flags; /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
     tg_operand out;
-    tg_operand a, b;        /* SCAN, TOTAL, SHIFT: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
-    tg_operand init;        /* CONTRACT: accumulate onto this tile. CARRY, SHIFT: the initial state tensor */
-    tg_operand decay;       /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none.
+    tg_operand a, b;       /* SCAN, TOTAL, SHIFT: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
+    tg_operand init;       /* CONTRACT: accumulate onto this tile. CARRY, SHIFT: the initial state tensor */
+    tg_operand decay;      /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none.
                           CONTRACT: cumulative log2 decay of the query's position; 0: none */
-    tg_operand final_;      /* CARRY, SHIFT: tensor that receives the final state */
-    tg_operand transition;  /* CARRY: tile with the axes {TG_CHUNK, X, X}, X being the first of the state's; 0: none */
-    tg_operand since;       /* CONTRACT with a decay: cumulative log2 decay of the key's position */
+    tg_operand final_;     /* CARRY, SHIFT: tensor that receives the final state */
+    tg_operand transition; /* CARRY: tile with the axes {TG_CHUNK, X, X}, X being the first of the state's; 0: none */
+    tg_operand
+        transposed;    /* CARRY: transition of an earlier CARRY the other way, whose transpose this one's is; 0: none */
+    tg_operand behind; /* CARRY: tile with the axes of out that receives the state behind each chunk; 0: none */
+    tg_operand same;   /* CARRY: out of an earlier CARRY of the same state, and the same way; 0: none */
+    tg_operand since;  /* CONTRACT with a decay: cumulative log2 decay of the key's position */
     tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
     const char *file;       /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
     int line;
@@ -285,6 +289,17 @@ typedef struct tg_stmt {
         .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_),                 \
         .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                                               \
     }
+/* A state that another CARRY has, once more; with the states behind its chunks (0: nobody reads them). */
+#define TG_CARRY_AGAIN_TO(out_, same_, behind_, final__, init_, decay_, a_, b_)                                        \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .out = (out_), .same = (same_), .behind = (behind_), .final_ = (final__),                 \
+        .init = (init_), .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                              \
+    }
+#define TG_CARRY_AGAIN_BACK_TO(out_, same_, behind_, final__, init_, decay_, a_, b_)                                   \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .same = (same_), .behind = (behind_),                 \
+        .final_ = (final__), .init = (init_), .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                         \
+    }
 /* ... with a transition. */
 #define TG_CARRY_LINEAR_TO(out_, transition_, final__, init_, decay_, a_, b_)                                          \
     {                                                                                                                  \
@@ -292,9 +307,13 @@ typedef struct tg_stmt {
         .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                                               \
     }
 #define TG_CARRY_LINEAR_BACK_TO(out_, transition_, final__, init_, decay_, a_, b_)                                     \
+    TG_CARRY_TRANSPOSED_BACK_TO(out_, transition_, 0, final__, init_, decay_, a_, b_)
+/* ... which is the transpose of another's. */
+#define TG_CARRY_TRANSPOSED_BACK_TO(out_, transition_, transposed_, final__, init_, decay_, a_, b_)                    \
     {                                                                                                                  \
-        .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .transition = (transition_), .final_ = (final__),     \
-        .init = (init_), .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                              \
+        .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .transition = (transition_),                          \
+        .transposed = (transposed_), .final_ = (final__), .init = (init_), .decay = (decay_), .a = (a_), .b = (b_),    \
+        TG_HERE                                                                                                        \
     }
 
 #define TG_SHIFT_TO(out_, final__, init_, a_)                                                                          \
@@ -328,7 +347,7 @@ typedef struct tg_algorithm {
     uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 5 };
+enum { TG_DSL_VERSION = 6 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -432,6 +451,20 @@ typedef enum tg_mma {
  * the same chunks from the identity, with zeros for what they load of the values. The first segment begins with the
  * initial state. What rows behind it list this row makes for itself. The row between has matrix products, with
  * TG_MMA_TF32X3: each state times the transition of its segment.
+ *
+ * Both ways through a sequence are cut at the same chunks: backwards the segment that comes first may be shorter. So what
+ * segments have of one walk others can use:
+ *   same        of a CARRY: the same state as that of another CARRY, whose segments' states are in memory. Where it has none by
+ *               itself, it begins with those. The two differ by rounding, so that this one's segments do not begin with what
+ *               those before have ended with;
+ *   transposed  of a CARRY the other way: segments are composed by the transpose of that transition, where it is in memory, so
+ *               that the row that makes them lists none;
+ *   behind      of a CARRY: a row that walks segments on from where they begin may list it. Of each there is the state behind
+ *               the last chunk;
+ *   TG_STEADY   of a tile of chunks: it is the same for all those of a sequence, but for rounding. A row with
+ *               TG_P(chunks) for TG_SEG and TG_P(1) for TG_CHUNK has of each segment the last chunk, and makes one number for
+ *               all of them. It reads the states behind it, and gradients of states, which arrive there from the other side;
+ *               rows with one chunk each read what it has made of their segment.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA

@@ -162,12 +162,33 @@ static void round_all(struct machine *m, tg_operand out, struct view view, struc
     } while (next_element(at, &extent));
 }
 
+/* Of a steady tile a schedule may have those of one chunk for many. */
+static void check_steady(struct machine *m, struct tile *tile, struct place place, struct view view)
+{
+    const double least = 1e-6;
+    const int64_t chunk = place.chunk;
+    const tg_operand out = (tg_operand)(tile - m->tiles);
+    const struct extent extent = extent_of(m, &out, 1, place);
+    int64_t at[N_INNER] = {0};
+    place.chunk = 0;
+    if (!(tile->tensor->flags & TG_STEADY) || chunk == 0 || m->what->round || m->what->least > 0)
+        return;
+    const struct view first = view_of(m, out, place);
+    do {
+        const double x = *element_of(view, at), y = m->status == TG_OK ? *element_of(first, at) : x;
+        if (fabs(x - y) > least * (1 + fabs(x) + fabs(y)))
+            FAIL(m, TG_E_DECLARATION, "TG0605", tile->stmt->line, "remove TG_STEADY, or mend the statements",
+                 "%s is TG_STEADY, but %g for chunk %lld and %g for the first", tile->tensor->name, x, (long long)chunk,
+                 y);
+    } while (next_element(at, &extent));
+}
+
 /* The statement's own way to name the tile: with the positions that it is written at. */
 static void make(struct machine *m, struct tile *tile, struct place place, uint8_t *state)
 {
     const tg_stmt *stmt = tile->stmt;
     const uint32_t number = (uint32_t)(tile - m->tiles);
-    const tg_operand out = TG_OPERAND_TILE(stmt->out) == number ? stmt->out : stmt->final_;
+    const tg_operand out = TG_OPERAND_TILE(stmt->out) == number ? stmt->out : (tg_operand)number;
     if (*state == UNDER_WAY) {
         FAIL(m, TG_E_DECLARATION, "TG0603", stmt->line, "let a chunk of a CARRY depend on the chunks before it alone",
              "%s depends on itself", tile->tensor->name);
@@ -179,6 +200,7 @@ static void make(struct machine *m, struct tile *tile, struct place place, uint8
     if (m->what->round || m->what->least > 0)
         round_all(m, out, view, place);
     *state = KNOWN;
+    check_steady(m, tile, place, view);
 }
 
 struct view view_of(struct machine *m, tg_operand operand, struct place place)
@@ -242,7 +264,7 @@ static void open_tile(struct machine *m, uint32_t number)
 static void write_output(struct machine *m, uint32_t number)
 {
     const struct tile *tile = &m->tiles[number];
-    const tg_operand out = TG_OPERAND_TILE(tile->stmt->out) == number ? tile->stmt->out : tile->stmt->final_;
+    const tg_operand out = TG_OPERAND_TILE(tile->stmt->out) == number ? tile->stmt->out : (tg_operand)number;
     const int64_t sequences = tile->tensor->flags & TG_NO_BATCH && !is_run(m, tile) ? 1 : m->call->batch;
     for (int64_t s = 0; s < sequences; s++) {
         const int64_t chunks = tile->has_tokens || tile->has_chunks ? chunks_of(m, s) : 1;

@@ -288,7 +288,10 @@ void evaluate(struct machine *m, const tg_stmt *stmt, uint32_t tile, struct view
         contract(m, stmt, out, place);
         break;
     case TG_STMT_CARRY:
-        (tile == TG_OPERAND_TILE(stmt->out) ? carry : final_state)(m, stmt, out, place);
+        if (tile == TG_OPERAND_TILE(stmt->behind))
+            advance(m, stmt, out, view_of(m, stmt->out, place), place);
+        else
+            (tile == TG_OPERAND_TILE(stmt->out) ? carry : final_state)(m, stmt, out, place);
         break;
     case TG_STMT_SOLVE:
         solve(m, stmt, out, place);

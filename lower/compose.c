@@ -18,7 +18,8 @@ static LLVMValueRef is_mine(struct emit *e, const struct op *op)
     return both(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""), first);
 }
 
-/* The sum of the decays of a segment's chunks, the same in all lanes: there is a next one, so it has all of them. */
+/* The sum of the decays of a segment's chunks, the same in all lanes: there is a next one, so it has all of them, but where the
+ * first one is the sequence's last. */
 static LLVMValueRef sum_of_decays(struct emit *e, const struct op *op, LLVMValueRef first)
 {
     const struct value *decay = &e->p->values[op->a];
@@ -27,10 +28,12 @@ static LLVMValueRef sum_of_decays(struct emit *e, const struct op *op, LLVMValue
     struct place at = e->at;
     const uint32_t length = e->p->composes;
     for (uint32_t i = 0; i < length; i += 32) {
-        LLVMValueRef chunk = add(e, e->lane, imm(e, i)),
-                     counts = i + 32 <= length ? NULL : less(e, chunk, imm(e, length));
-        at.start[TG_CHUNK] =
-            walked_chunk(e, &order, add(e, first, counts ? choose(e, counts, chunk, imm(e, 0)) : chunk));
+        LLVMValueRef step = add(e, e->lane, imm(e, i)),
+                     counts = i + 32 <= length ? NULL : less(e, step, imm(e, length)),
+                     chunk = walked_chunk(e, &order, add(e, first, counts ? choose(e, counts, step, imm(e, 0)) : step));
+        if (order.reverse)
+            counts = both(e, counts, less(e, chunk, e->at.chunks));
+        at.start[TG_CHUNK] = order.reverse ? smaller(e, chunk, sub(e, e->at.chunks, imm(e, 1))) : chunk;
         LLVMValueRef from =
             tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
         LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, from, "");

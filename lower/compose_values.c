@@ -36,6 +36,7 @@ struct composer {
     uint32_t rows;                    /* of the state: the transition is rows x rows */
     uint32_t tiles;                   /* of 8 rows, of a warp */
     bool ahead;                       /* transitions are read into registers */
+    LLVMValueRef count;               /* i32: segments */
     LLVMValueRef first[MOST_TILES];   /* i32: the tile's first row */
     LLVMValueRef arrived[MOST_STATE]; /* the state with which the segment begins */
     struct segment now, next;
@@ -113,15 +114,24 @@ static void for_elements(const struct composer *c, uint32_t tensor, const LLVMVa
     }
 }
 
+/* From one column of the transition to the next, in elements. A transpose is another walk's, whose first segment is this one's
+ * last. */
+static LLVMValueRef column_stride(const struct composer *c)
+{
+    return c->e->p->transposed ? tensor_stride(c->e, c->transition, 3) : imm64(c->e, 1);
+}
+
 /* Where this lane's first elements of a tile's row of the transition are. */
 static LLVMValueRef transition_row(const struct composer *c, uint32_t tile)
 {
     struct emit *e = c->e;
-    LLVMValueRef row = add(e, c->first[tile], e->quad_row), last = imm(e, c->rows - 1);
+    const bool transposed = e->p->transposed;
+    LLVMValueRef row = add(e, c->first[tile], e->quad_row), last = imm(e, c->rows - 1), entry = e->at.start[TG_CHUNK];
     row = is_ragged(c) ? choose(e, less(e, row, last), row, last) : row;
-    LLVMValueRef offset =
-        add(e, mul(e, wide(e, e->at.start[TG_CHUNK]), tensor_stride(e, c->transition, 2)),
-            add(e, mul(e, wide(e, row), tensor_stride(e, c->transition, 3)), wide(e, four_of_lane(e))));
+    entry = transposed ? sub(e, sub(e, c->count, imm(e, 1)), entry) : entry;
+    LLVMValueRef stride = transposed ? imm64(e, 1) : tensor_stride(e, c->transition, 3),
+                 offset = add(e, mul(e, wide(e, entry), tensor_stride(e, c->transition, 2)),
+                              add(e, mul(e, wide(e, row), stride), mul(e, wide(e, four_of_lane(e)), column_stride(c))));
     return byte_offset(e, e->base[c->transition], mul(e, offset, imm64(e, sizeof(float))));
 }
 
@@ -131,9 +141,13 @@ static void load_step(const struct composer *c, LLVMValueRef row, uint32_t k, LL
     struct emit *e = c->e;
     const bool both = k + 1 < c->rows / EIGHT;
     const uint32_t n = both ? 4 : 2;
-    LLVMValueRef first = both ? row
-                              : byte_offset(e, row, mul(e, wide(e, two_of_lane(e)), imm64(e, -(int64_t)sizeof(float)))),
-                 from = byte_offset(e, first, imm64(e, k * EIGHT * sizeof(float)));
+    LLVMValueRef bytes = mul(e, column_stride(c), imm64(e, sizeof(float))),
+                 first = both ? row : byte_offset(e, row, sub(e, imm64(e, 0), mul(e, wide(e, two_of_lane(e)), bytes))),
+                 from = byte_offset(e, first, mul(e, bytes, imm64(e, k * EIGHT)));
+    for (uint32_t i = 0; e->p->transposed && i < n; i++)
+        x[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, mul(e, bytes, imm64(e, i))), "");
+    if (e->p->transposed)
+        return;
     LLVMValueRef some = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, n), from, "");
     LLVMSetAlignment(some, n * sizeof(float));
     for (uint32_t i = 0; i < n; i++)
@@ -359,6 +373,7 @@ void compose_by_values(struct emit *e, const struct op *op)
     LLVMValueRef count =
                      ceil_div(e, choose(e, less(e, imm(e, 0), e->at.chunks), e->at.chunks, imm(e, 1)), e->p->composes),
                  has_second = less(e, imm(e, 1), count);
+    c.count = count;
     LLVMBasicBlockRef after = begin_if(e, has_second);
     read_segment(&c, imm(e, 0), false);
     end_if(e, after);

@@ -168,9 +168,14 @@ LLVMValueRef is_padding(struct emit *e, LLVMValueRef batch);
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
+LLVMValueRef is_last_of_segment(struct emit *e); /* i1: of a row that has of each segment the last chunk */
 /* To a segment's entry of a tile that has one a segment; those of a packed sequence are its own. */
 void go_to_entry(struct emit *e, LLVMValueRef entry);
 LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step); /* the nest's step-th chunk */
+/* The last step and one, and the first, of all segments. Backwards, steps are counted as if the last segment had all of its
+ * chunks: both ways are cut at the same chunks. */
+LLVMValueRef end_of_walk(struct emit *e, const struct nest *nest);
+LLVMValueRef first_of_walk(struct emit *e, const struct nest *nest);
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
 /* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */

@@ -205,6 +205,8 @@ static void emit_early_exit(struct emit *e)
     if (e->p->makes_segments && e->p->transition) /* the first segment begins with the initial state */
         leave_unless(e, LLVMBuildOr(e->b, less(e, imm(e, 0), e->at.start[TG_SEG]),
                                     LLVMBuildNot(e->b, walk_is_transition(e), ""), ""));
+    if (tg_row_has_ends(e->p->row) && e->p->shape.packed) /* which chunks are last ones the grid does not know */
+        leave_unless(e, is_last_of_segment(e));
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
         leave_unless(e, less(e, imm(e, 0), e->at.length));
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)

@@ -18,9 +18,20 @@ void go_to_entry(struct emit *e, LLVMValueRef entry)
     e->at.first_chunk = NULL;
 }
 
+LLVMValueRef end_of_walk(struct emit *e, const struct nest *nest)
+{
+    const uint32_t cut = e->p->segment + e->p->starts + e->p->composes;
+    return nest->reverse && cut ? mul(e, ceil_div(e, e->at.chunks, cut), imm(e, cut)) : e->at.chunks;
+}
+
+LLVMValueRef first_of_walk(struct emit *e, const struct nest *nest)
+{
+    return sub(e, end_of_walk(e, nest), e->at.chunks);
+}
+
 LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step)
 {
-    return nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), step) : step;
+    return nest->reverse ? sub(e, sub(e, end_of_walk(e, nest), imm(e, 1)), step) : step;
 }
 
 /* The sequence's number in a table. */
@@ -90,6 +101,26 @@ static LLVMValueRef find_sequence(struct emit *e, LLVMValueRef slot)
     return a;
 }
 
+LLVMValueRef is_last_of_segment(struct emit *e)
+{
+    LLVMValueRef next = add(e, e->at.start[TG_CHUNK], imm(e, 1)), length = imm(e, e->p->row->row[TG_SEG].block);
+    return LLVMBuildOr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, next, e->at.chunks, ""),
+                       LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, next, length), imm(e, 0), ""), "");
+}
+
+/* Where a tile has one entry a segment, that of the chunk's; walks go to theirs by themselves. NULL: one a chunk. */
+static LLVMValueRef entry_of_chunk(struct emit *e, uint32_t tile, LLVMValueRef chunk)
+{
+    const struct plan *p = e->p;
+    const uint32_t length = p->segment || p->starts || p->composes ? 0 : tg_tile_segment(p->schedule, tile);
+    const int stmt = tg_tile_stmt(p->algorithm, tile);
+    if (!length)
+        return NULL;
+    if (p->algorithm->body[stmt].flags & TG_REVERSE)
+        chunk = sub(e, sub(e, mul(e, ceil_div(e, e->at.chunks, length), imm(e, length)), imm(e, 1)), chunk);
+    return divide(e, chunk, imm(e, length));
+}
+
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
 {
     LLVMValueRef stride = argument(e, TG_ARG_STRIDE, tile, axis);
@@ -115,8 +146,13 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
         LLVMValueRef index = at->start[dim];
         if (axes[axis] == TG_T)
             index = add(e, at->token, index);
-        LLVMValueRef first = axes[axis] == TG_T ? at->first_token : axes[axis] == TG_CHUNK ? at->first_chunk : NULL;
-        if (first)
+        LLVMValueRef first = axes[axis] == TG_T       ? at->first_token
+                             : axes[axis] == TG_CHUNK ? at->first_chunk
+                                                      : NULL,
+                     entry = axes[axis] == TG_CHUNK ? entry_of_chunk(e, tile, index) : NULL;
+        if (entry)
+            index = entry;
+        else if (first)
             index = add(e, index, first);
         if (row && dims[0] == dim)
             index = add(e, index, row);
@@ -158,7 +194,7 @@ static LLVMValueRef blocks_of(struct emit *e, uint32_t d)
 {
     const struct plan *p = e->p;
     if (d == TG_CHUNK)
-        return argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+        return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), plan_chunk_step(p));
     if (d == TG_SEG)
         return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment);
     return plan_dim_size(p, d) ? imm(e, plan_blocks(p, d))
@@ -206,6 +242,9 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     }
     if (plan_counts_tokens(p))
         count_tokens(e, &e->at, *batch);
+    if (plan_chunk_step(p) > 1) /* the last chunk of a segment */
+        chunk =
+            sub(e, smaller(e, mul(e, add(e, chunk, imm(e, 1)), imm(e, plan_chunk_step(p))), e->at.chunks), imm(e, 1));
     set_chunk(e, &e->at, chunk);
 }
 

@@ -24,8 +24,9 @@ static void find_slots(struct emit *e, struct walk *w)
         e->slot[i] = plan_is_of_warp(&p->values[i])       ? warp_of_all(e, w)
                      : p->values[i].space == SPACE_VECTOR ? w->stage
                                                           : NULL;
-    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0; /* the same in turn */
-    w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : modulo(e, w->step, imm(e, 2));
+    const bool as_stage =
+        p->nests[0].stages == 2 && (p->segment % 2 == 0 || p->nests[0].reverse); /* the same in turn */
+    w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : walk_buffer(e, w->step);
     w->third = modulo(e, w->step, imm(e, 3));
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_carried(&p->values[i]))
@@ -64,7 +65,7 @@ static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
 struct counted walk_begin(struct emit *e, LLVMValueRef *step)
 {
     const bool leaves_last = e->p->starts && !plan_final_tile(e->p); /* nobody needs what the last segment makes */
-    return loop_from(e, e->at.start[TG_SEG], leaves_last ? walk_last_start(e) : e->at.chunks, step);
+    return loop_from(e, walk_first_step(e), leaves_last ? walk_last_start(e) : end_of_walk(e, &e->p->nests[0]), step);
 }
 
 static void walk_end(struct emit *e, const struct counted *l)
@@ -96,7 +97,7 @@ static void end_chunks(struct emit *e, struct walk *w, const struct op *op)
     if (e->p->rests)
         walk_end_at_rest(e, w);
     walk_end(e, &w->loop);
-    w->end = e->p->segment ? get(e, e->i32, w->loop.counter) : e->at.chunks;
+    w->end = e->p->segment ? get(e, e->i32, w->loop.counter) : end_of_walk(e, &e->p->nests[0]);
     w->step = w->end;
     w->buffer = NULL;
 }
@@ -162,8 +163,12 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
 static LLVMValueRef is_behind(struct emit *e, const struct walk *w)
 {
     const uint32_t segment = e->p->segment;
-    return w->in_loop && segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, w->step, imm(e, segment)), imm(e, 0), "")
-                                 : less(e, imm(e, 0), w->step);
+    const struct nest *nest = &e->p->nests[0];
+    LLVMValueRef of_all = less(e, nest->reverse ? first_of_walk(e, nest) : imm(e, 0), w->step);
+    if (!w->in_loop || !segment)
+        return of_all;
+    LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, w->step, imm(e, segment)), imm(e, 0), "");
+    return nest->reverse ? both(e, inside, of_all) : inside;
 }
 
 /* The thread that stores leaves the stage of the step before, which it had not left with the others. */
@@ -359,7 +364,7 @@ static struct guarded begin_guard(struct emit *e, struct walk *w, enum guard gua
     g.after = begin_if(e, is_behind(e, w));
     LLVMValueRef before = sub(e, w->step, imm(e, 1));
     set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
-    w->buffer = modulo(e, before, imm(e, 2));
+    w->buffer = walk_buffer(e, before);
     w->third = modulo(e, before, imm(e, 3));
     return g;
 }
@@ -462,7 +467,7 @@ static void begin_group(struct emit *e, struct walk *w, const struct role *role,
         set_registers_of_warps(e, more, role->registers);
     e->tid = modulo(e, e->tid, imm(e, 128));
     e->warp = modulo(e, e->warp, imm(e, 4));
-    w->buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
+    w->buffer = walk_buffer(e, walk_first_step(e));
     set(e, w->round = local(e, e->i32, "round"), imm(e, 0));
 }
 

@@ -188,6 +188,8 @@ emit_walk_op walk_enter;                         /* with the state that the segm
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
 emit_walk_op walk_start;
 emit_walk_op walk_keep;
+LLVMValueRef walk_first_step(struct emit *e);                /* of the segment */
+LLVMValueRef walk_buffer(struct emit *e, LLVMValueRef step); /* of two that steps use in turn */
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
 /* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */

@@ -35,7 +35,7 @@ static LLVMValueRef of_other(struct emit *e, LLVMValueRef address)
 /* Parity of the chunks since the first. */
 static LLVMValueRef phase(struct emit *e, const struct walk *w)
 {
-    return e->p->nests[0].stages == 2 ? w->stage : modulo(e, sub(e, w->step, e->at.start[TG_SEG]), imm(e, 2));
+    return e->p->nests[0].stages == 2 ? w->stage : modulo(e, sub(e, w->step, walk_first_step(e)), imm(e, 2));
 }
 
 LLVMValueRef cluster_index(struct emit *e, uint32_t dim)

@@ -149,7 +149,7 @@ void producer_load(struct emit *e, struct walk *w, const struct op *op)
 LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w)
 {
     const struct nest *nest = &e->p->nests[0];
-    LLVMValueRef last = add(e, e->at.start[TG_SEG], imm(e, nest->stages - 1));
+    LLVMValueRef last = add(e, walk_first_step(e), imm(e, nest->stages - 1));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, producer_is_one(e), less(e, last, w->step), ""));
     set_chunk(e, &e->at, walked_chunk(e, nest, sub(e, w->step, imm(e, nest->stages))));
     return after;
@@ -182,7 +182,7 @@ static void store_last(struct emit *e, struct walk *w, const struct op *op)
     const struct counted l = loop_begin(e, before, &i);
     LLVMValueRef stage = add(e, get(e, e->i32, w->stage_slot), i), parity = get(e, e->i32, w->parity_slot),
                  wraps = less(e, imm(e, nest->stages - 1), stage), step = sub(e, add(e, end, i), before);
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, less(e, step, e->at.start[TG_SEG]), ""));
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, less(e, step, walk_first_step(e)), ""));
     w->stage = choose(e, wraps, sub(e, stage, before), stage);
     mbarrier_wait(e, made_address(e, w->stage), choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
     set_chunk(e, &e->at, walked_chunk(e, nest, step));

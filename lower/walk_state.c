@@ -141,15 +141,37 @@ static LLVMValueRef entry_of_end(struct emit *e, LLVMValueRef end, uint32_t segm
     return divide(e, last, imm(e, segment));
 }
 
+static bool is_cut_backwards(const struct plan *p)
+{
+    return p->nests[0].reverse && (p->segment || p->starts);
+}
+
+LLVMValueRef walk_first_step(struct emit *e)
+{
+    LLVMValueRef start = e->at.start[TG_SEG], first = first_of_walk(e, &e->p->nests[0]);
+    return is_cut_backwards(e->p) ? choose(e, less(e, start, first), first, start) : start;
+}
+
+/* Backwards a segment may begin with any step. */
+LLVMValueRef walk_buffer(struct emit *e, LLVMValueRef step)
+{
+    return modulo(e, is_cut_backwards(e->p) ? sub(e, step, walk_first_step(e)) : step, imm(e, 2));
+}
+
 LLVMValueRef walk_last_start(struct emit *e)
 {
     const uint32_t segment = e->p->starts;
-    return mul(e, entry_of_end(e, e->at.chunks, segment), imm(e, segment));
+    return mul(e, entry_of_end(e, end_of_walk(e, &e->p->nests[0]), segment), imm(e, segment));
 }
 
 LLVMValueRef walk_is_inner(struct emit *e)
 {
     return less(e, add(e, e->at.start[TG_SEG], imm(e, e->p->segment)), e->at.chunks);
+}
+
+static LLVMValueRef is_first_segment(struct emit *e)
+{
+    return LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), "");
 }
 
 /* Ones where the row, counted from the first of the transition, is the column. */
@@ -169,8 +191,7 @@ static void begin_transition(struct emit *e, const struct walk *walk)
 /* Where segments have transitions: the initial state, the identity, or zeros, which registers are already. */
 static void init_linear(struct emit *e, struct walk *w, const struct op *op)
 {
-    LLVMValueRef is_transition = walk_is_transition(e),
-                 is_first = LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), "");
+    LLVMValueRef is_transition = walk_is_transition(e), is_first = is_first_segment(e);
     LLVMBasicBlockRef after = begin_if(e, is_transition);
     begin_transition(e, w);
     end_if(e, after);
@@ -186,7 +207,8 @@ void walk_init(struct emit *e, struct walk *w, const struct op *op)
     else if (e->p->makes_segments && e->p->transition)
         init_linear(e, w, op);
     else if (op->tile)
-        when(e, w, op->tile, init_pair, present(e, op->tile));
+        when(e, w, op->tile, init_pair,
+             both(e, e->p->makes_segments ? is_first_segment(e) : NULL, present(e, op->tile)));
 }
 
 void walk_enter(struct emit *e, struct walk *w, const struct op *op)
@@ -203,9 +225,9 @@ void walk_start(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef step = w->in_loop ? add(e, w->step, imm(e, 1)) : imm(e, 0), length = imm(e, e->p->starts),
                  begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
     if (plan_final_tile(e->p)) /* it walks on to the end, where none begins */
-        begins = both(
-            e, begins,
-            LLVMBuildOr(e->b, less(e, step, e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));
+        begins = both(e, begins,
+                      LLVMBuildOr(e->b, less(e, step, end_of_walk(e, &e->p->nests[0])),
+                                  LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));
     go_to_entry(e, divide(e, step, length));
     when(e, w, op->tile, keep_pair, begins);
     e->at = outside;
@@ -218,11 +240,11 @@ void walk_keep(struct emit *e, struct walk *w, const struct op *op)
     when(e, w, op->tile, keep_pair, present(e, op->tile));
 }
 
-/* At the end of the sequence; of a segment by itself, at its own. */
+/* At the end of the sequence; of a segment by itself, at its own, and what is behind each. */
 void walk_leave(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
-    w->buffer = w->buffer ? w->buffer : modulo(e, w->end, imm(e, 2));
+    w->buffer = w->buffer ? w->buffer : walk_buffer(e, w->end);
     LLVMValueRef condition = present(e, op->tile);
     const struct place outside = e->at;
     if (p->makes_segments && p->transition) {
@@ -230,10 +252,10 @@ void walk_leave(struct emit *e, struct walk *w, const struct op *op)
         condition =
             both(e, op->tile == p->transition ? is_transition : LLVMBuildNot(e->b, is_transition, ""), condition);
     }
-    if (p->makes_segments)
+    if (p->makes_segments || tg_tile_is_behind(p->algorithm, op->tile))
         go_to_entry(e, entry_of_end(e, w->end, p->segment));
     else if (p->segment)
-        condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, e->at.chunks, ""), condition);
+        condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, end_of_walk(e, &p->nests[0]), ""), condition);
     if (op->v == p->state)
         when(e, w, op->tile, keep_pair, condition);
     else

@@ -111,6 +111,7 @@ enum {
     TG_NO_BATCH = 8,  /* one for all sequences (a parameter of the head): extent 1 and stride 0 on axis B */
     TG_SHARED = 16,   /* one for every `group` heads: NH / group on axis NH (keys of grouped heads) */
     TG_NO_HEADS = 32, /* one for all heads: extent 1 and stride 0 on axis NH */
+    TG_STEADY = 64,   /* of an intermediate of chunks: the same for all of a sequence, but for rounding */
 };
 
 typedef struct tg_tensor_info {

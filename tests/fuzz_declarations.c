@@ -52,7 +52,7 @@ static void count_code(struct progress_of_all *all, const char *code)
 static void count_kinds(struct progress_of_all *all, const struct declaration *d, bool is_accepted)
 {
     for (int kind = 0; kind < N_KINDS; kind++)
-        if ((!d->is_mutant || kind == KIND_CLUSTER) && is_of_kind(d, (enum kind)kind)) {
+        if ((!d->is_mutant || kind == KIND_CLUSTER || kind == KIND_ENDS) && is_of_kind(d, (enum kind)kind)) {
             all->drawn[kind]++;
             all->accepted[kind] += is_accepted;
         }

@@ -109,23 +109,13 @@ static bool both(const tg_problem *problem, const struct variation *s, tg_truth 
     return true;
 }
 
-/* Of schedules that compute the same by other statements. */
-static const tg_algorithm *other_algorithm(const tg_variant *variant)
-{
-    tg_schedule s;
-    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
-        if (s.algorithm != variant->algorithm)
-            return s.algorithm;
-    return NULL;
-}
-
 static void test_backward(const tg_variant *variant, const tg_algorithm *algorithm, const struct variation *s,
                           const tg_problem *forward, const tg_truth *computed)
 {
     tg_variant backward = *variant->backward;
     tg_problem problem;
     tg_truth truth;
-    if (!algorithm || !make(variant->backward, s, &problem))
+    if (!make(variant->backward, s, &problem))
         return;
     backward.algorithm = algorithm;
     problem.variant = &backward;
@@ -133,6 +123,25 @@ static void test_backward(const tg_variant *variant, const tg_algorithm *algorit
     if (both(&problem, s, &truth))
         tg_truth_free(&truth);
     tg_problem_free(&problem);
+}
+
+/* Schedules may compute the same by other statements. */
+static void test_others(const tg_variant *variant, const struct variation *s, const tg_problem *forward,
+                        const tg_truth *computed)
+{
+    enum { MOST = 8 };
+    const tg_algorithm *seen[MOST] = {variant->backward->algorithm};
+    uint32_t n = 1;
+    tg_schedule schedule;
+    for (uint32_t i = 0; n < MOST && tg_variant_schedule(variant->backward, i, &schedule); i++) {
+        uint32_t k = 0;
+        while (k < n && seen[k] != schedule.algorithm)
+            k++;
+        if (k < n)
+            continue;
+        seen[n++] = schedule.algorithm;
+        test_backward(variant, schedule.algorithm, s, forward, computed);
+    }
 }
 
 static void test_variation(const tg_variant *variant, const struct variation *s)
@@ -145,7 +154,7 @@ static void test_variation(const tg_variant *variant, const struct variation *s)
         return;
     if (make(variant, s, &forward) && both(&forward, s, &truth)) {
         test_backward(variant, backward->algorithm, s, &forward, &truth);
-        test_backward(variant, other_algorithm(backward), s, &forward, &truth);
+        test_others(variant, s, &forward, &truth);
         tg_truth_free(&truth);
     }
     tg_problem_free(&forward);
@@ -180,6 +189,31 @@ static void expect_refusal(const char *code, tg_status expected, const tg_interp
     const tg_status status = tg_interpret(what, &(tg_sink){note_code, found});
     tap_expect(status == expected && strcmp(found, code) == 0, "expected %s, status %d; found %s, status %d", code,
                expected, found, status);
+}
+
+/* Of a sum of each chunk a declaration says that all chunks have the same. */
+static void test_steady(void)
+{
+    enum { NONE, X, SUM, Y };
+    static const tg_tensor tensors[] = {[X] = {"x", TG_F32, TG_IN, {TG_T}, 0},
+                                        [SUM] = {"sum", TG_F32, TG_STEADY, {TG_CHUNK}, 0},
+                                        [Y] = {"y", TG_F32, TG_OUT, {TG_T}, 0}};
+    static const tg_stmt body[] = {TG_TOTAL_TO(SUM, TG_AT_KV(X)),
+                                   TG_MAP_TO(TG_AT_KV(Y), TG_ADD(TG_KV(X), TG_TILE(SUM)))};
+    static const tg_algorithm steady = {
+        TG_HEADER(tg_algorithm),        .name = "steady", .file = __FILE__,        .tensors = tensors,
+        .n_tensors = TG_COUNT(tensors), .body = body,     .n_body = TG_COUNT(body)};
+    double x[] = {1, 2, 2, 1}, y[4], *out[256] = {[Y] = y};
+    const double *in[256] = {[X] = x};
+    const tg_oracle_call call = {
+        .batch = 1, .heads = 1, .tokens = 4, .dqk = 2, .dhv = 2, .group = 1, .in = in, .out = out};
+    tg_interpretation what = {.algorithm = &steady, .call = &call, .chunk = 2};
+    if (!tap_begin("a steady tile that is none"))
+        return;
+    tap_expect(tg_interpret(&what, NULL) == TG_OK && y[3] == 4, "of the same sums, %g", y[3]);
+    x[3] = 3;
+    expect_refusal("TG0605", TG_E_DECLARATION, &what);
+    tap_end();
 }
 
 static void test_refusals(void)
@@ -242,5 +276,6 @@ int main(int argc, char **argv)
     test_state(&delta_variant, 1);
     test_state(&prefix_variant, 64);
     test_refusals();
+    test_steady();
     return tap_finish();
 }

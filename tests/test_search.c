@@ -189,8 +189,8 @@ static void suite_kept(void)
         const char *forward, *backward;
         uint32_t least, most;
     } rows[] = {
-        {&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, "segments-keep", "segments-all-paired-kept", 32, 32},
-        {&tg_gated_delta, {1, 32, 32768, 0}, 2, 128, "segments-keep", "segments-all-paired-kept", 128, 128},
+        {&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, "segments-keep-states", "segments-all-paired-kept", 32, 32},
+        {&tg_gated_delta, {1, 32, 32768, 0}, 2, 128, "segments-keep-states", "segments-all-paired-kept", 128, 128},
         {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, "walk-keep", "walk-paired-kept", 1, 1},
         {&tg_delta_net, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_kda, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},

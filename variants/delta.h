@@ -42,6 +42,7 @@ enum {
     XI, XC, EQ, EK, E, PE, TE, TX, /* <C, dC>, decayed; rows less columns of E */
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KNW, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
+    SE, YS,                     /* ... where the values' walks are cut: the states behind chunks; Y less PZ [chunk] */
     DA,                      /* gradient of the log decay, natural log [T] */
 
     LOG_A, /* log decay, natural log, where it is given [T] */
@@ -59,7 +60,8 @@ enum {
 
 /* Of the forward, of the backward with the states of all chunks in memory, and of the one without, by whole rows of the state or by
  * parts. */
-TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[], *const tg_delta_parted[];
+TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[], *const tg_delta_cut[],
+    *const tg_delta_grouped[], *const tg_delta_parted[];
 TG_API extern const tg_space *const tg_delta_forward_spaces[], *const tg_delta_backward_spaces[];
 
 #endif

@@ -14,7 +14,7 @@
 #define GATE_GRADIENT_TENSORS
 #define GATE_GRADIENTS
 
-#define FINAL_STATE 0
+#define FINAL_STATE(tile) 0
 
 static const struct delta_oracle how = {0};
 

@@ -92,7 +92,8 @@ static const tg_schedule step = {
 /* A walk reads T and makes all else: each of its left operands is a map of the product before, so that what is not in that chain,
  * tiles of positions, is for makers. T: as many warps as pairs of block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
-#define KEPT .kept = {T_, N}
+#define KEPT        .kept = {T_, N}
+#define KEPT_STATES .kept = {T_, N, CK, TR} /* ... and the states with which segments begin, and their transitions */
 #define DEEP "state.blocks_per_sm=1 seg=32" /* dqk beyond 192: no two thread blocks of a state at a time */
 static const tg_point walk_points[] = {
     {.name = "walk"},
@@ -104,6 +105,7 @@ static const tg_point walk_points[] = {
     {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
     {.name = "segments-keep", .changes = "seg=32", KEPT},
     {.name = "segments-deep-keep", .changes = DEEP, KEPT},
+    {.name = "segments-keep-states", .changes = "seg=32", KEPT_STATES},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -256,10 +258,10 @@ static const tg_schedule back_parted = {
     .rows = {VALUE_ROWS(3), CUT_KEY_ROWS},
 };
 
-/* The walks of the values too, by transitions: for very few heads. */
+/* The walks of the values too, by transitions: for few heads. The keys' walks begin with the same states. */
 static const tg_point back_cut_points[] = {
     {.name = "segments-all", .changes = "seg=32"},
-    {.name = "segments-all-kept", .changes = "seg=32", KEPT},
+    {.name = "segments-all-kept", .changes = "seg=32", KEPT_STATES},
     {.name = NULL},
 };
 #define CUT_VALUE_ROWS                                                                                                 \
@@ -268,22 +270,37 @@ static const tg_point back_cut_points[] = {
     {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES(3)},                                      \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED_BY_VALUES},                                   \
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},                                             \
-    {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
+    {ROW("vstate", (DC)), .has = TR, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                 \
+    {ROW("vstate", (DC, DTR)), .lacks = TR, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), .makers = 4, CUT_VALUES},                                   \
     {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
+/* `ends` by segments: what the sums of all chunks say of <C, dC> is put right at the end of each (delta.inc). */
+#define ANCHORED_GATE_ROWS                                                                                             \
+    {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}},                                                  \
+    {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 8,                                                                \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(128)}},                    \
+    GATE_GRADIENT_ROW
 static const tg_schedule back_cut = {
     SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
-    .rows = {CUT_VALUE_ROWS, CUT_KEY_ROWS},
+    .rows = {CUT_VALUE_ROWS,
+             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SE)), CUT_KEY_WALK(2)},
+             {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
+             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},
+             {ROW("dKsum", (DK)), HEADS(TG_LKV)},
+             ANCHORED_GATE_ROWS},
 };
 static const tg_point back_cut_paired_points[] = {
     {.name = "segments-all-paired", .changes = "seg=32"},
-    {.name = "segments-all-paired-kept", .changes = "seg=32", KEPT},
+    {.name = "segments-all-paired-kept", .changes = "seg=32", KEPT_STATES},
     {.name = NULL},
 };
 static const tg_schedule back_cut_paired = {
     SCHEDULE("segments-all-paired"), .chunk = 64, .points = back_cut_paired_points,
-    .rows = {CUT_VALUE_ROWS, PAIRED_KEY_ROWS},
+    .rows = {CUT_VALUE_ROWS,
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SE)), PAIRED_KEY_WALK},
+             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), PAIRED_KEY_WALK},
+             ANCHORED_GATE_ROWS},
 };
 
 static const tg_vary back_grouped_vary[] = {
@@ -299,6 +316,8 @@ const tg_space *const tg_delta_backward_spaces[] = {&back_cut_paired_space, &bac
                                                        &back_parted_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_cut_paired, &back_cut, &back_grouped, &back_paired, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, NULL};
+const tg_schedule *const tg_delta_cut[] = {&back_cut_paired, &back_cut, NULL};
+const tg_schedule *const tg_delta_grouped[] = {&back_grouped, &back_paired, NULL};
 const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};

@@ -32,7 +32,7 @@
     TG_TOTAL_TO(SUM_RATE, TG_AT_KV(DRATE)),                                                                            \
     TG_TOTAL_TO(DDT_BIAS, SUM_BIAS),                                                                                   \
     TG_TOTAL_TO(DA_LOG, SUM_RATE),
-#define FINAL_STATE SF
+#define FINAL_STATE(tile) (tile)
 
 static const struct delta_oracle how = {
     .log_decay = A, .dlog_decay = DA, .unit_rows = true, .sigmoid_beta = true, .gate = tg_softplus_gate};

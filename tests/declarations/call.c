@@ -97,6 +97,12 @@ static bool clusters_heads(const tg_schedule *schedule, const tg_kernel_row *row
     return row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].cluster & TG_ADDS;
 }
 
+static bool has_ends(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return tg_row_has_ends(row);
+}
+
 static bool holds_state(const tg_schedule *schedule, const tg_kernel_row *row)
 {
     return schedule->max_tokens > 1 && tg_row_walks_tokens(schedule, row) && tg_row_sharers(row);
@@ -135,6 +141,7 @@ const char *const kind_names[N_KINDS] = {"inverse",
                                          "segments",
                                          "heads together",
                                          "heads in a cluster",
+                                         "ends of segments",
                                          "held state",
                                          "pool",
                                          "kept tensor",
@@ -169,6 +176,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return has_row(d, joins_heads);
     case KIND_CLUSTER:
         return has_row(d, clusters_heads);
+    case KIND_ENDS:
+        return has_row(d, has_ends);
     default:
         return has_row(d, holds_state);
     }

@@ -66,6 +66,7 @@ enum kind {
     KIND_SEGMENTS,
     KIND_HEADS,
     KIND_CLUSTER,
+    KIND_ENDS,
     KIND_HELD,
     KIND_POOL,
     KIND_KEPT,

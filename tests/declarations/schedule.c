@@ -420,16 +420,17 @@ void declare_schedule(struct draw *draw, struct declaration *d)
 
 /* ---- what is built in, changed ---- */
 
-/* One of the gradients' schedules whose thread blocks add up heads, for a call of such heads: random algorithms have none that
- * could. */
-static const tg_variant *draw_cluster(struct draw *draw, struct declaration *d)
+/* One of the gradients' schedules whose thread blocks add up heads, or that reads the ends of segments, for a call of heads in
+ * groups: random algorithms have none that could. */
+static const tg_variant *draw_gradients(struct draw *draw, struct declaration *d)
 {
+    const enum kind kind = draw_chance(draw, 50) ? KIND_CLUSTER : KIND_ENDS;
     const tg_variant *variant = NULL;
     tg_schedule drawn;
     uint32_t n = 0;
     for (uint32_t v = 0; tg_builtin_variants[v]; v++)
         for (uint32_t i = 0; tg_variant_schedule(tg_builtin_variants[v]->backward, i, &d->schedule); i++)
-            if (is_of_kind(d, KIND_CLUSTER) && draw_below(draw, ++n) == 0) {
+            if (is_of_kind(d, kind) && draw_below(draw, ++n) == 0) {
                 drawn = d->schedule;
                 variant = tg_builtin_variants[v]->backward;
             }
@@ -459,7 +460,7 @@ static const tg_variant *draw_builtin(struct draw *draw, struct declaration *d)
 
 void declare_mutant(struct draw *draw, struct declaration *d)
 {
-    const tg_variant *variant = draw_chance(draw, 10) ? draw_cluster(draw, d) : draw_builtin(draw, d);
+    const tg_variant *variant = draw_chance(draw, 15) ? draw_gradients(draw, d) : draw_builtin(draw, d);
     d->algorithm = *d->schedule.algorithm;
     d->schedule.algorithm = &d->algorithm;
     for (uint32_t i = 0; i < TG_MAX_KEPT && d->schedule.kept[i]; i++)
