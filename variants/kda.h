@@ -29,6 +29,7 @@ enum {
     ADD_Q, ADD_K, DC, DTR,       /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     CQ, DCK,                     /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, /* ... and their way to XG: kda.inc */
+    SE, YS,                      /* ... where sequences are cut: the states behind chunks; Y less YK [chunk, dqk] */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
     GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
     NI, NG, QS, BK, QRK, NR, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
@@ -50,6 +51,6 @@ enum {
 
 TG_API extern const tg_space *const tg_kda_forward_spaces[], *const tg_kda_backward_spaces[];
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[],
-    *const tg_kda_at_once[]; /* kda_schedules.c */
+    *const tg_kda_at_once[], *const tg_kda_cut[]; /* kda_schedules.c */
 
 #endif

@@ -201,12 +201,31 @@ static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = "walk-kept", KEPT},
-    {.name = "segments", .changes = "seg=32"},
     {.name = NULL},
 };
+#define STATE_GRADIENT_ROW {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW, WALKED_ROWS((DR, DV, RV)), {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}, CHANNEL_KEY_ROWS},
+    .rows = {BACK_CHUNK_ROW, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
+};
+/* ... that begin with the states which are made for the values' walks; `ends` puts right what chunks say of <C, dC> (kda.inc). */
+static const tg_point back_cut_points[] = {{.name = "segments", .changes = "seg=32"}, {.name = NULL}};
+static const tg_schedule back_cut = {
+    SCHEDULE("segments"), .chunk = 64, .points = back_cut_points,
+    .rows = {BACK_CHUNK_ROW,
+             {ROW("nstate", (CK, TR)), CUT_STATES(2)},
+             {ROW("ncompose", (CK)), COMPOSED_BY_VALUES},
+             {ROW("N", (N)), ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("vstate", (DC)), .has = TR, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("vstate", (DC, DTR)), .lacks = TR, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("vcompose", (DC)), COMPOSED_BY_VALUES},
+             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},
+             STATE_GRADIENT_ROW,
+             {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},
+             {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},
+             {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},
+             {ROW("ends", (YS)), .warps = 2, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
+             CHANNEL_KEY_ROWS},
 };
 /* Where heads share q and k. */
 static const tg_point back_walk_keys_points[] = {
@@ -230,11 +249,12 @@ static const tg_schedule back_walk_gates = {
 
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)}
-static const tg_space back_walk_space = BACK_SPACE("segments", back_walk),
+static const tg_space back_cut_space = BACK_SPACE("segments", back_cut),
                       back_walk_keys_space = BACK_SPACE("segments-keys", back_walk_keys);
-const tg_space *const tg_kda_backward_spaces[] = {&back_walk_space, &back_walk_keys_space, NULL};
+const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_walk_keys_space, NULL};
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &walk_gates, &fused, &portable, NULL};
 const tg_schedule *const tg_kda_at_once[] = {&back_walk, NULL};
+const tg_schedule *const tg_kda_cut[] = {&back_cut, NULL};
 const tg_schedule *const tg_kda_walked[] = {&back_walk_keys, &back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
