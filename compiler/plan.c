@@ -435,10 +435,10 @@ static void find_transition(struct plan *p)
         const uint32_t own = stmt ? TG_OPERAND_TILE(stmt->transition) : 0,
                        other = stmt ? tg_transposed_of(p->schedule, stmt) : 0;
         if (own && tg_tile_row(p->schedule, own) >= 0)
-            p->transition = (uint8_t)own;
+            p->transition = own;
         else if (other) {
             p->transposed = true;
-            p->transition = p->composes ? (uint8_t)other : 0;
+            p->transition = p->composes ? other : 0;
         }
     }
 }

@@ -71,7 +71,7 @@ bool tg_check_tile_exists(const tg_algorithm *algorithm, tg_operand operand);
  * numbers. */
 bool tg_tensor_unused(const tg_tensor *tensor);
 
-/* ---- check_schedule.c, check_roles.c ---- */
+/* ---- check_schedule.c, check_roles.c, check_segments.c ---- */
 
 /* One kernel under check. */
 struct kernel {
@@ -86,6 +86,11 @@ enum { TG_MAX_BLOCK = 512 };
 
 /* The role and the block of every dimension; needs a slice. */
 void tg_check_roles(const struct kernel *kernel);
+void tg_check_segments(const struct kernel *kernel); /* part of it */
+
+/* Statement `s`, if the kernel computes it, else NULL. Is there a CARRY among those? */
+const tg_stmt *tg_computed(const struct kernel *kernel, uint32_t s);
+bool tg_computes_carry(const struct kernel *kernel);
 
 /* Without its algorithm; `algorithm_ok` says that one has been found good, else only what does not
  * depend on it is checked. */

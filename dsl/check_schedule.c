@@ -100,9 +100,8 @@ static bool composes(const struct kernel *k, uint32_t other, uint32_t tile)
 /* A row that composes segments makes nothing but states of them. */
 static bool check_composed(const struct kernel *k, uint32_t tile, const char *name)
 {
-    const tg_stmt *stmt = &k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)];
-    const bool is_state = stmt->op == TG_STMT_CARRY && TG_OPERAND_TILE(stmt->out) == tile;
-    const bool ok = is_state || !tg_row_composes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
+    const bool ok = tg_tile_is_state(k->schedule->algorithm, tile) ||
+                    !tg_row_composes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
     if (!ok)
         tg_fault(k->check, TG0242, "let another kernel write it",
                  "%s writes %s, which is no state, but walks segments without chunk to compose their states", k->name,

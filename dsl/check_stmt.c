@@ -520,7 +520,7 @@ static void check_same(const struct subject *s)
     const uint32_t same = TG_OPERAND_TILE(s->stmt->same), out = TG_OPERAND_TILE(s->stmt->out);
     const int i = s->stmt->same ? tg_tile_stmt(s->algorithm, same) : -1;
     const tg_stmt *other = i >= 0 ? &s->algorithm->body[i] : NULL;
-    const bool is_other = other && other < s->stmt && other->op == TG_STMT_CARRY && TG_OPERAND_TILE(other->out) == same;
+    const bool is_other = other && other < s->stmt && tg_tile_is_state(s->algorithm, same);
     if (s->stmt->same &&
         !(is_other && other->flags == s->stmt->flags && other->init == s->stmt->init &&
           other->decay == s->stmt->decay && is_like(&s->algorithm->tensors[out], &s->algorithm->tensors[same])))

@@ -94,6 +94,9 @@ static inline bool tg_stmt_has_final(const tg_stmt *stmt)
     return stmt->op == TG_STMT_CARRY || stmt->op == TG_STMT_SHIFT;
 }
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
+/* Is it the out of a CARRY? */
+bool tg_tile_is_state(const tg_algorithm *algorithm, uint32_t tile);
+
 /* Is it TG_STEADY? */
 bool tg_tile_is_steady(const tg_algorithm *algorithm, uint32_t tile);
 

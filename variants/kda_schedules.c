@@ -179,13 +179,16 @@ static const tg_schedule walk_gates = {
 #define COMPOSED .only = TG_IF_CUT, .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
 /* Where sequences are too few all of them are cut: the values' by transitions; with N and dR in memory the other states are sums of
  * products. */
-#define WALKED_ROWS(of_values)                                                                                         \
-    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},                                                          \
+#define VALUE_WALKS(of_values)                                                                                         \
+    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},                                                       \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
-    {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
+    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                             \
+    {ROW("vstate", (DC)), .has = SE, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES}, /* by the transpose of TR */    \
+    {ROW("vstate", (DC, DTR)), .lacks = SE, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                          \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("dV", of_values), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},                                                   \
+    {ROW("dV", of_values), .has = DV, ON_WARPGROUPS(2), CUT_VALUES}
+#define WALKED_ROWS(of_values)                                                                                         \
+    VALUE_WALKS(of_values),                                                                                            \
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
     {ROW("compose", (CQ)), COMPOSED},                                                                                  \
@@ -213,13 +216,7 @@ static const tg_point back_cut_points[] = {{.name = "segments", .changes = "seg=
 static const tg_schedule back_cut = {
     SCHEDULE("segments"), .chunk = 64, .points = back_cut_points,
     .rows = {BACK_CHUNK_ROW,
-             {ROW("nstate", (CK, TR)), CUT_STATES(2)},
-             {ROW("ncompose", (CK)), COMPOSED_BY_VALUES},
-             {ROW("N", (N)), ON_WARPGROUPS(2), CUT_VALUES},
-             {ROW("vstate", (DC)), .has = TR, ON_WARPGROUPS(2), CUT_VALUES},
-             {ROW("vstate", (DC, DTR)), .lacks = TR, ON_WARPGROUPS(2), CUT_VALUES},
-             {ROW("vcompose", (DC)), COMPOSED_BY_VALUES},
-             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},
+             VALUE_WALKS((DR, DV, RV)),
              STATE_GRADIENT_ROW,
              {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},
              {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},
