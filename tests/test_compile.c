@@ -32,8 +32,7 @@ int main(int argc, char **argv)
     }
     const char *ptxas = ptxas_find(&context);
     printf("# ptxas: %s\n", ptxas ? ptxas : "none, nothing is assembled");
-    if (ptxas)
-        assembled_begin(ptxas, record, list);
+    assembled_begin(ptxas, record, list);
     suite_plan(golden, is_update);
     suite_refusals();
     suite_same_code();
@@ -43,7 +42,6 @@ int main(int argc, char **argv)
     made_quickly(); /* what goes wrong in any combination does so before the passes that it leaves out */
     suite_combinations();
     log_clear();
-    if (ptxas)
-        assembled_end();
+    assembled_end();
     return tap_finish();
 }
