@@ -61,15 +61,18 @@ static uint32_t first_definition(const struct plan *p, uint32_t v)
  * with the operand that dies there. */
 static uint32_t live_fragments(const struct plan *p, uint32_t *worst)
 {
-    uint32_t most = 0;
+    uint32_t most = 0, n = 0, begin[PLAN_MAX_VALUES], end[PLAN_MAX_VALUES], registers[PLAN_MAX_VALUES];
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        if (p->values[i].space != SPACE_FRAGMENT)
+            continue;
+        begin[n] = first_definition(p, i);
+        end[n] = fragment_last_use(p, i);
+        registers[n++] = fragment_registers(p, &p->values[i]);
+    }
     for (uint32_t at = 0; at < p->n_ops; at++) {
         uint32_t live = 0;
-        for (uint32_t i = 0; i < p->n_values; i++) {
-            if (p->values[i].space != SPACE_FRAGMENT)
-                continue;
-            if (first_definition(p, i) <= at && at < fragment_last_use(p, i))
-                live += fragment_registers(p, &p->values[i]);
-        }
+        for (uint32_t i = 0; i < n; i++)
+            live += begin[i] <= at && at < end[i] ? registers[i] : 0;
         if (live > most) {
             most = live;
             *worst = at;

@@ -185,7 +185,7 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
     double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads * p->parts[tile];
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)
         bytes *= t->axes[i] == TG_T ? (double)s->tokens : count(p, s, t->axes[i]);
-    const uint32_t segment = tg_tile_segment(p->schedule, tile);
+    const uint32_t segment = p->slices->by_segments >> tile & 1 ? tg_tile_segment(p->schedule, tile) : 0;
     const double chunks = count(p, s, TG_CHUNK);
     return segment ? bytes * ceil(chunks / segment) / chunks : bytes;
 }

@@ -154,32 +154,37 @@ static bool lie_alike(const struct plan *p, uint32_t a, uint32_t b)
            tg_tile_segment(p->schedule, a) == tg_tile_segment(p->schedule, b) && p->parts[a] == p->parts[b];
 }
 
-uint32_t plan_strides_of(const struct plan *p, uint32_t tile)
+static uint32_t strides_of(const struct plan *p, tg_bits set, uint32_t tile)
 {
     if (!p->thread_dim || tile >= p->algorithm->n_tensors)
         return tile;
-    const tg_bits set = tensors_of(p);
     for (uint32_t t = 1; t < tile; t++)
         if ((set >> t & 1) && lie_alike(p, t, tile))
             return t;
     return tile;
 }
 
-/* What a tensor that is no map takes; 0 of one that the kernel does not have. */
-static uint32_t args_of_tensor(const struct plan *p, uint32_t tile)
+uint32_t plan_strides_of(const struct plan *p, uint32_t tile)
 {
-    if (!(tensors_of(p) >> tile & 1) || is_mapped(p, tile))
+    return strides_of(p, tensors_of(p), tile);
+}
+
+/* Of those of the kernel, what a tensor that is no map takes; 0 of one that the kernel does not have. */
+static uint32_t args_of_tensor(const struct plan *p, tg_bits set, uint32_t tile)
+{
+    if (!(set >> tile & 1) || is_mapped(p, tile))
         return 0;
-    return plan_strides_of(p, tile) == tile ? 1 + n_strides(p, tile) : 1;
+    return strides_of(p, set, tile) == tile ? 1 + n_strides(p, tile) : 1;
 }
 
 bool plan_check_args(const struct plan *p)
 {
     tg_map_desc maps[TG_MAX_MAPS];
     const uint32_t n_maps = plan_maps(p, maps);
+    const tg_bits set = tensors_of(p);
     uint32_t n = n_maps + n_behind(p);
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
-        n += args_of_tensor(p, t);
+        n += args_of_tensor(p, set, t);
     if (n <= TG_MAX_ARGS && n_maps <= TG_MAX_MAPS)
         return true;
     plan_refuse(p, "TG0555", "split the kernel into two rows",
@@ -192,15 +197,16 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
     static const uint8_t sizes[N_SIZES] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
     tg_map_desc maps[TG_MAX_MAPS];
+    const tg_bits set = tensors_of(p);
     const uint32_t n_maps = plan_maps(p, maps);
     uint32_t n = 0;
     for (; n < n_maps; n++)
         args[n] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[n].tensor, .axis = (uint8_t)n};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!args_of_tensor(p, t))
+        if (!args_of_tensor(p, set, t))
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
-        for (uint32_t axis = 0; axis + 1 < args_of_tensor(p, t); axis++)
+        for (uint32_t axis = 0; axis + 1 < args_of_tensor(p, set, t); axis++)
             args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)

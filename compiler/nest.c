@@ -21,7 +21,7 @@ uint32_t nest_domain(const struct builder *b, tg_operand operand)
 
 int nest_producer(const struct plan *p, tg_operand operand)
 {
-    const int s = tg_tile_stmt(p->algorithm, TG_OPERAND_TILE(operand));
+    const int s = p->slices->stmt[TG_OPERAND_TILE(operand)];
     const bool is_loaded = s >= 0 && p->algorithm->body[s].op == TG_STMT_SHIFT; /* at another token */
     return s >= 0 && !is_loaded && (p->slice.stmts >> s & 1) ? s : -1;
 }

@@ -324,7 +324,7 @@ uint32_t plan_held_of(const struct plan *p, uint32_t dim)
 
 bool plan_is_shifted(const struct plan *p, uint32_t tile)
 {
-    const int s = tg_tile_stmt(p->algorithm, tile);
+    const int s = p->slices->stmt[tile];
     return s >= 0 && p->algorithm->body[s].op == TG_STMT_SHIFT && (p->slice.stmts >> s & 1);
 }
 

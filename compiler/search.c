@@ -390,7 +390,6 @@ static void search_one(struct search *s, const tg_schedule *declared, const tg_s
     find_joint(s);
     for (uint32_t c = 0; c < s->n_cuts; c++)
         s->best[c] = (struct best){.seconds = HUGE_VAL, .weight = HUGE_VAL};
-    tg_schedule_slice(declared, TG_MAX_ROWS, &s->slices);
     search_rows(s);
     show(s, visit, user);
 }
@@ -405,10 +404,10 @@ static const tg_space *space_of(const tg_variant *variant, const tg_schedule *ta
     return NULL;
 }
 
-static bool is_wanted(const tg_schedule *declared, uint32_t which)
+static bool is_wanted(const struct tg_table *table, const tg_point *point, uint32_t which)
 {
-    return (declared->kept[0] != 0) == ((which & TG_EACH_KEEPING) != 0) &&
-           (!declared->by_name || which & TG_EACH_BY_NAME);
+    const bool by_name = table->declared->by_name || (point && point->by_name);
+    return tg_point_keeps(table, point) == ((which & TG_EACH_KEEPING) != 0) && (!by_name || which & TG_EACH_BY_NAME);
 }
 
 /* All points of a table. */
@@ -419,12 +418,12 @@ static void search_table(struct search *s, const tg_variant *variant, const stru
     const tg_point *point;
     tg_schedule declared;
     for (uint32_t at = 0; tg_point_next(table, &at, &point);) {
-        if (tg_point_bind(table, point, NULL, &declared, NULL) != TG_OK)
+        if (!is_wanted(table, point, which) || tg_point_slice(table, point, &declared, &s->slices) != TG_OK)
             continue;
         const uint32_t room = declared.max_tokens;
         const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && plan_takes_ragged(s->shape));
         s->fixed = point ? point->fixed : 0;
-        if (takes && is_wanted(&declared, which))
+        if (takes)
             search_one(s, &declared, space, room ? declared.chunk : chunk, visit, user);
     }
 }

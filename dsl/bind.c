@@ -39,17 +39,16 @@ static bool is_there(const tg_schedule *schedule, const tg_kernel_row *row, bool
 }
 
 /* A table's axes of positions that no statement of the row has are none. */
-static void keep_axes(tg_schedule *schedule)
+static void keep_axes(tg_schedule *schedule, const struct tg_slices *slices)
 {
-    struct tg_slices slices;
-    tg_schedule_slice(schedule, schedule->n_rows, &slices);
     for (uint32_t r = 0; r < schedule->n_rows; r++)
         for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
-            if (slices.good >> r & 1 && !(slices.rows[r].dims >> d & 1))
+            if (slices->good >> r & 1 && !(slices->rows[r].dims >> d & 1))
                 schedule->rows[r].row[d] = (tg_axis_role){0};
 }
 
-void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
+/* Slices: of what is bound, unless the table is for one algorithm alone. */
+static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg_slices *slices)
 {
     const bool is_own = schedule->algorithm != NULL;
     const bool is_cut = tg_field_get(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT}) > 0;
@@ -70,8 +69,16 @@ void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
             schedule->rows[schedule->n_rows++] = row;
     }
     memset(&schedule->rows[schedule->n_rows], 0, (TG_MAX_ROWS - schedule->n_rows) * sizeof schedule->rows[0]);
-    if (!is_own)
-        keep_axes(schedule);
+    if (is_own)
+        return; /* what its rows need is not known before it is checked */
+    tg_schedule_slice(schedule, schedule->n_rows, slices);
+    keep_axes(schedule, slices);
+}
+
+void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
+{
+    struct tg_slices slices;
+    bind(schedule, algorithm, &slices);
 }
 
 /* ---- a variant's tables and their points ---- */
@@ -128,6 +135,27 @@ static tg_status set_point(const struct tg_table *table, const tg_point *point, 
     if (point->kept[0])
         memcpy(schedule->kept, point->kept, sizeof schedule->kept);
     return point->changes ? tg_schedule_apply(point->changes, schedule, sink) : TG_OK;
+}
+
+bool tg_point_keeps(const struct tg_table *table, const tg_point *point)
+{
+    const uint8_t *const kept = point && point->kept[0] ? point->kept : table->declared->kept;
+    bool any = false;
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++)
+        any |= kept[i] && (table->declared->algorithm || has_tile(table->algorithm, kept[i]));
+    return any;
+}
+
+tg_status tg_point_slice(const struct tg_table *table, const tg_point *point, tg_schedule *schedule,
+                         struct tg_slices *slices)
+{
+    const tg_status status = set_point(table, point, schedule, NULL);
+    if (status != TG_OK)
+        return status;
+    bind(schedule, table->algorithm, slices);
+    if (table->declared->algorithm)
+        tg_schedule_slice(schedule, TG_MAX_ROWS, slices);
+    return TG_OK;
 }
 
 tg_status tg_point_bind(const struct tg_table *table, const tg_point *point, const char *changes, tg_schedule *schedule,

@@ -714,6 +714,8 @@ void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices
     if (!schedule || !schedule->algorithm || body_count(schedule->algorithm) == 0)
         return;
     find_facts(schedule, &facts);
+    memcpy(slices->stmt, facts.stmt, sizeof slices->stmt);
+    slices->by_segments = facts.by_segments;
     for (uint32_t r = 0; r < n && r < schedule->n_rows && r < TG_MAX_ROWS; r++) {
         if (!slice_outputs(schedule, &facts, r, &slices->rows[r]))
             continue;
