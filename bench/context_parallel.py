@@ -10,13 +10,14 @@ of the time, and what comes in is what the rank itself has. On the CPU the emula
 """
 
 import argparse
-import importlib
 import json
 import statistics
 import time
 
 import torch
 import torch.distributed as dist
+
+from peers_ops import lift_fla_refusal
 
 import tegula.torch as operators
 from tegula.context_parallel import Context
@@ -83,14 +84,6 @@ def _wait(options):
         torch.cuda.synchronize()
 
 
-def lift_refusal():
-    """On Hopper with Triton 3.4 to 3.7.0 flash-linear-attention refuses gradients with a gate, because what Triton makes of
-    them can be wrong. Their time is of interest all the same."""
-    module = importlib.import_module("fla.ops.common.chunk_o")
-    if module.TRITON_ABOVE_3_4_0 and not module.TRITON_ABOVE_3_7_1:
-        module.IS_NVIDIA_HOPPER = False
-
-
 def theirs(variant, context, T, options):
     """A call of flash-linear-attention's, on [B, T, NH, d]; None where it has none."""
     name = {"gated-delta": "gated_delta_rule", "kda": "kda"}.get(variant)
@@ -101,7 +94,7 @@ def theirs(variant, context, T, options):
         return None
     if name is None or options.device == "cpu" or not dist.is_initialized():
         return None
-    lift_refusal()
+    lift_fla_refusal()
     function, gate = getattr(ops, f"chunk_{name}"), "g" if variant == "kda" else "a"
     made = build_cp_context(torch.tensor([0, T], device=options.device), group=dist.group.WORLD)
 

@@ -17,6 +17,16 @@ def shape(B, NH, T, dqk, dhv, **more):
     return {"B": B, "NH": NH, "T": T, "dqk": dqk, "dhv": dhv, **more}
 
 
+def lift_fla_refusal():
+    """On Hopper with Triton 3.4 to 3.7.0 flash-linear-attention refuses gradients with a gate, because what Triton makes
+    of them can be wrong. Their time is of interest all the same. Was there a refusal?"""
+    module = importlib.import_module("fla.ops.common.chunk_o")
+    refuses = module.IS_NVIDIA_HOPPER and module.TRITON_ABOVE_3_4_0 and not module.TRITON_ABOVE_3_7_1
+    if refuses:
+        module.IS_NVIDIA_HOPPER = False
+    return refuses
+
+
 @functools.cache
 def find_package(name, bare=()):
     """Where the package lies, its version and its commit where a file COMMIT in it tells. It and its
@@ -168,12 +178,7 @@ class Fla(Peer):
         self.function = getattr(module, f"chunk_{self.op}")
 
     def lift_refusal(self):
-        """On Hopper with Triton 3.4 to 3.7.0 the backward with a gate refuses to run, because what Triton makes
-        of it can be wrong. Its time is of interest all the same."""
-        module = importlib.import_module("fla.ops.common.chunk_o")
-        if (self.op in ("simple_gla", "gated_delta_rule") and module.IS_NVIDIA_HOPPER and module.TRITON_ABOVE_3_4_0
-                and not module.TRITON_ABOVE_3_7_1):
-            module.IS_NVIDIA_HOPPER = False
+        if self.op in ("simple_gla", "gated_delta_rule") and lift_fla_refusal():
             self.lifted = "FLA refuses this backward here: wrong gradients (its issue 640); check lifted"
 
     def inputs(self, s):

@@ -365,8 +365,10 @@ uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t byt
 /* One fp64 sum a warp; one mark a column. */
 static uint32_t scratch_bytes(const struct plan *p)
 {
-    uint32_t bytes = p->spreads ? plan_spread_scratch(p) : 0;
-    for (uint32_t i = 0; i < p->n_ops && !p->spreads; i++) {
+    uint32_t bytes = 0;
+    if (p->spreads)
+        return round_up(plan_spread_scratch(p), 16);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
         const uint32_t wanted = p->by_channel && sums  ? plan_channel_scratch(p)

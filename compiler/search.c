@@ -42,10 +42,10 @@ struct search {
     bool is_empty;
 
     const tg_schedule *declared;
-    const tg_space *space; /* NULL: there is none */
-    uint32_t fixed;        /* TG_FIXED_... of the point: what stays as declared */
-    tg_schedule schedule;  /* at the point that is planned */
-    struct tg_slices slices;
+    const tg_space *space;   /* NULL: there is none */
+    uint32_t fixed;          /* TG_FIXED_... of the point: what stays as declared */
+    tg_schedule schedule;    /* at the point that is planned */
+    struct tg_slices slices; /* of what is declared */
     struct plan plan;
     struct cut cuts[MAX_CUTS];
     uint32_t n_cuts;

@@ -223,9 +223,9 @@ bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *sl
 
 /* The first n rows at once, for whoever asks about several. */
 struct tg_slices {
-    uint32_t good; /* a bit for each row of which tg_row_slice says true; the rest, if any is */
+    uint32_t good; /* a bit for each row of which tg_row_slice says true */
     struct tg_slice rows[TG_MAX_ROWS];
-    int8_t stmt[TG_MAX_TILES]; /* tg_tile_stmt of each tile */
+    int8_t stmt[TG_MAX_TILES]; /* tg_tile_stmt of each tile; this and the next where a row is good */
     tg_bits by_segments;       /* in memory, with entries of segments (tg_tile_segment) */
 };
 void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices *slices);
