@@ -88,6 +88,50 @@ void plan_find_factors(struct plan *p)
     p->factors = p->factors && are_alone(p);
 }
 
+/* ---- the same difference in two maps ---- */
+
+int plan_exponential(const tg_stmt *s)
+{
+    for (int i = 3; s->op == TG_STMT_MAP && i < (int)tg_expr_length(s); i++)
+        if (s->expr[i].op == TG_X_EXP2 && s->expr[i - 1].op == TG_X_SUB && s->expr[i - 2].op == TG_X_TILE &&
+            s->expr[i - 3].op == TG_X_TILE)
+            return i;
+    return -1;
+}
+
+static bool have_same_exponential(const struct plan *p, const struct op *a, const struct op *b)
+{
+    const tg_stmt *s = &p->algorithm->body[a->stmt], *t = &p->algorithm->body[b->stmt];
+    const struct value *x = &p->values[a->v], *y = &p->values[b->v];
+    const int i = plan_exponential(s), j = plan_exponential(t);
+    return i >= 0 && j >= 0 && is_tile_of_positions(p, s) && x->n_dims == 2 && y->n_dims == 2 &&
+           x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1] && s->expr[i - 3].operand == t->expr[j - 3].operand &&
+           s->expr[i - 2].operand == t->expr[j - 2].operand;
+}
+
+/* The map behind this one, if nothing but what is made of this one's elements stands between. */
+static struct op *next_map(struct plan *p, const struct op *op)
+{
+    for (struct op *next = &p->ops[op - p->ops] + 1; next < p->ops + p->n_ops && next->role == op->role; next++) {
+        if (next->kind == OP_MAP)
+            return next;
+        if (next->kind != OP_PUT && next->kind != OP_DOT && next->kind != OP_BARRIER && next->kind != OP_FENCE)
+            return NULL;
+    }
+    return NULL;
+}
+
+void plan_share_exponentials(struct plan *p)
+{
+    for (struct op *op = p->ops; op < p->ops + p->n_ops && !p->factors; op++) {
+        struct op *next = op->kind == OP_MAP ? next_map(p, op) : NULL;
+        if (!next || !have_same_exponential(p, op, next))
+            continue;
+        op->n = op->n ? op->n : EXPONENTIALS_KEPT;
+        next->n = EXPONENTIALS_TAKEN;
+    }
+}
+
 /* Accumulators of a head, and the numbers of positions that they are to be multiplied by: which sums over heads and over rows do
  * themselves, so that the value is nowhere. */
 static bool has_form(const struct plan *p, const struct value *v, struct plan_weight *weight)

@@ -337,5 +337,6 @@ bool pass_order(struct plan *p)
                     p->row->name, PLAN_MAX_OPS);
         return false;
     }
+    plan_share_exponentials(p);
     return check_placed(&o);
 }

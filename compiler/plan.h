@@ -170,6 +170,9 @@ enum sync {
 
 enum forget { FORGET_THREAD = 1, FORGET_BASES = 2, FORGET_CHUNK = 4 };
 
+/* Of two maps that have 2^ of the same difference of positions, in their n: the first one leaves it in registers for the second. */
+enum exponentials { EXPONENTIALS_KEPT = 1, EXPONENTIALS_TAKEN = 2 };
+
 enum op_flags {
     OP_CAREFUL = 1,    /* OP_FETCH, or OP_BARRIER what was copied of v: looks for NaN and infinities; products by masked
                         * tiles heed what it has seen */

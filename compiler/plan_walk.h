@@ -9,6 +9,9 @@ bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, a
 /* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
 void plan_find_factors(struct plan *p);
 int plan_difference(const struct plan *p, const tg_stmt *s);
+/* Where a map has 2^ of a difference of two tiles; -1: nowhere. And finds maps that have it alike, one behind the other (enum exponentials). */
+int plan_exponential(const tg_stmt *s);
+void plan_share_exponentials(struct plan *p);
 /* Is value v accumulators of a head times numbers of positions, for sums alone, which multiply by themselves? */
 struct plan_weight {
     uint32_t of, by; /* values */

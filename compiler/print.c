@@ -103,6 +103,8 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
         tg_printf(w, op->n ? " v%u, %u later ones under way" : " v%u", op->v, op->n);
     else if (op->kind == OP_AWAIT || op->kind == OP_ARRIVE || op->kind == OP_EXPECT)
         tg_printf(w, " %s", sync_names[op->sync]);
+    if (op->kind == OP_MAP && op->n)
+        tg_printf(w, op->n == EXPONENTIALS_KEPT ? ", whose exponentials stay" : ", with the exponentials that stayed");
     if (op->kind == OP_FORGET)
         tg_printf(w, "%s%s%s", op->n & FORGET_THREAD ? " thread" : "", op->n & FORGET_BASES ? " bases" : "",
                   op->n & FORGET_CHUNK ? " chunk" : "");

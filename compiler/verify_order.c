@@ -17,6 +17,7 @@
  *   an output goes to a buffer of its own behind a barrier that follows the wait for the store that read it
  *   ... or those who walk leave it in its stage, and say so when it is put and fenced: the warp that loads stores it behind that, before it
  *       loads to there again, and what the last steps have left
+ *   exponentials that a map takes are those of the map before it
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once; the thread that
  *       stores leaves that of the step before once, when it has been read and before it stores again
  *
@@ -68,6 +69,7 @@ struct check {
     bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
     bool of_head;             /* among what is done for each head, or for each tile */
     bool of_row;              /* ... for each row */
+    bool stay;                /* exponentials of the map before this one, of the same step */
     bool ended;               /* behind a barrier of all groups that is behind everything that they work on */
     bool again;               /* the second time through the loop: what one step leaves for the next */
 };
@@ -507,6 +509,9 @@ static bool check_op(struct check *c, const struct op *op)
         c->of_row = op->kind == OP_ROWS;
     if (op->kind == OP_END)
         c->owed |= c->left;
+    if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN && !c->stay)
+        return broken(c, "takes exponentials that no map before it has left in registers");
+    c->stay = op->kind == OP_MAP ? op->n != 0 : c->stay && op->kind != OP_NEST && op->kind != OP_END;
     c->ended &= !is_written(op) && op->kind != OP_PUT;
     for (uint32_t i = 0; i < n; i++)
         if (!check_read(c, op, reads[i]))

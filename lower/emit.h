@@ -271,6 +271,10 @@ struct expression {
     bool causal;  /* apply TG_X_CAUSAL and TG_X_BEFORE; false below the diagonal, where it is the identity */
     bool ends;    /* behind the end of the chunk it is 0 */
     int factored; /* where the difference is that is a product of factors (compiler/factor.c); 0: there is none */
+    LLVMValueRef
+        *kept; /* locals, one a register: exponentials of differences that two maps have alike; NULL: there are none */
+    int kept_at; /* ... where they are */
+    bool keeps;  /* ... this is the first of the two */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */

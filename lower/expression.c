@@ -384,8 +384,12 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
             result.x.hi = LLVMBuildFMul(e->b, a->x.hi, b->x.hi, "");
         else if (x->factored && (int)i == x->factored + 1) /* the factors are exponentials */
             result.x = a->x;
+        else if (x->kept && (int)i == x->kept_at && !x->keeps)
+            result.x.hi = get(e, e->f32, x->kept[at->self_index]);
         else
             result.x = apply(e, x, code, a, b, at);
+        if (x->kept && (int)i == x->kept_at && x->keeps)
+            set(e, x->kept[at->self_index], result.x.hi);
         if (memo)
             *memo = result.x;
         n -= (uint32_t)arity;

@@ -87,6 +87,7 @@ struct walk {
     uint32_t tile;                        /* being emitted, of the group's */
     uint32_t column_head;                 /* ... and of the heads that the state has side by side in its columns */
     LLVMValueRef factored;                /* i1, the same in all lanes: are its vectors factors? NULL: they never are */
+    LLVMValueRef kept[WALK_TILE / 2];     /* exponentials that stay for the next map (enum exponentials) */
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */

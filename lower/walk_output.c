@@ -20,6 +20,17 @@ static int owned_matrix(const struct plan *p, const struct op *op)
     return -1;
 }
 
+static void keep_exponentials(struct emit *e, struct walk *w, const struct op *op, struct expression *x)
+{
+    if (!op->n)
+        return;
+    x->kept = w->kept;
+    x->kept_at = plan_exponential(x->stmt);
+    x->keeps = op->n == EXPONENTIALS_KEPT;
+    for (uint32_t r = 0; x->keeps && r < walk_registers(e->p, x->out); r++)
+        w->kept[r] = local(e, e->f32, "exponential");
+}
+
 /* `factored`: the map's difference of positions is a product of factors, and where. */
 static void map_elements(struct emit *e, struct walk *w, const struct op *op, int factored)
 {
@@ -31,8 +42,10 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
         load_all_owned(e, w, (uint32_t)matrix,
                        words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);
-    if (x)
+    if (x) {
         x->factored = factored;
+        keep_exponentials(e, w, op, x);
+    }
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
         const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
         LLVMValueRef column = tile_column(e, column_class), row = owned ? owner_row(e, w, half) : tile_row(e, half);

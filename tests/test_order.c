@@ -68,6 +68,17 @@ static void wait_too_short(struct plan *p, uint32_t at)
     p->sink = loud;
 }
 
+/* Exponentials that the next map takes, and nobody has left. */
+static void leave_none(struct plan *p, uint32_t at)
+{
+    const tg_sink quiet = {0}, *loud = p->sink;
+    p->sink = &quiet;
+    p->ops[at].n = 0;
+    tap_expect(!plan_verify_order(p), "%s: operation %u need not leave exponentials", p->name, at);
+    p->ops[at].n = EXPONENTIALS_KEPT;
+    p->sink = loud;
+}
+
 /* The stage of the step before, left for each tile and not once. */
 static void leave_for_each(struct plan *p, uint32_t at)
 {
@@ -157,6 +168,8 @@ static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class
                 wait_too_short(p, i);
             if (p->ops[i].kind == OP_ARRIVE && p->ops[i].sync == SYNC_BEHIND && p->ops[i].guard == GUARD_FIRST)
                 leave_for_each(p, i);
+            if (p->ops[i].kind == OP_MAP && p->ops[i].n == EXPONENTIALS_KEPT)
+                leave_none(p, i);
         }
     }
     return n;
@@ -290,6 +303,24 @@ static void check_resident(struct plan *p)
     }
 }
 
+/* Of two maps of positions by the same decay the second takes the first one's exponentials; other maps are by themselves. */
+static void check_exponentials(struct plan *p)
+{
+    static const struct {
+        const char *variant, *row;
+        uint32_t taken;
+    } cases[] = {{"gated-delta", "dQ", 1}, {"gated-delta", "dK", 1}, {"gated-delta", "dV", 0}, {"mlstm-sig", "dQ", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1};
+        const bool built = build_row(p, tg_variant_find(cases[i].variant)->backward, "walk", cases[i].row, &shape);
+        uint32_t taken = 0;
+        for (uint32_t k = 0; built && k < p->n_ops; k++)
+            taken += p->ops[k].kind == OP_MAP && p->ops[k].n == EXPONENTIALS_TAKEN;
+        tap_expect(built && taken == cases[i].taken, "%s %s: %u maps take exponentials, not %u", cases[i].variant,
+                   cases[i].row, taken, cases[i].taken);
+    }
+}
+
 static uint32_t count_early(struct plan *p, const char *variant, const char *schedule, uint32_t tokens)
 {
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1, .tokens = tokens};
@@ -334,5 +365,6 @@ int main(int argc, char **argv)
     check_row("outputs are apart, or their stage is left late, where there is room", check_outputs);
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     check_row("maps of tokens are made before their walk", check_early);
+    check_row("exponentials that two maps have alike are made once", check_exponentials);
     return tap_finish();
 }
