@@ -6,6 +6,9 @@
  * is lost; they say for each head and stage whether they have, and maps are there for both. Where outputs are summed over
  * heads, what registers the second map takes costs more (bench/NOTES.md).
  *
+ * Elsewhere two maps of a chunk may have the same difference, one behind the other: then the first one leaves its exponentials in
+ * registers for the second.
+ *
  * requires: walk's spaces and heads */
 #include "compiler/plan.h"
 #include "compiler/plan_walk.h"
@@ -23,13 +26,22 @@ static bool is_gate(const struct plan *p, int v, uint32_t dim)
            x->dims[0] == dim && x->extent[0] == WALK_TILE;
 }
 
-int plan_difference(const struct plan *p, const tg_stmt *s)
+/* The next difference of two tiles in the map, from code i on, of which it has 2^; -1: none. */
+static int next_difference(const tg_stmt *s, int i)
 {
-    for (int i = 2; s->op == TG_STMT_MAP && i + 1 < (int)tg_expr_length(s); i++)
-        if (s->expr[i].op == TG_X_SUB && s->expr[i + 1].op == TG_X_EXP2 && is_gate(p, tile_at(p, s, i - 2), TG_LQ) &&
-            is_gate(p, tile_at(p, s, i - 1), TG_LKV))
+    for (; s->op == TG_STMT_MAP && i + 1 < (int)tg_expr_length(s); i++)
+        if (i >= 2 && s->expr[i].op == TG_X_SUB && s->expr[i + 1].op == TG_X_EXP2 && s->expr[i - 1].op == TG_X_TILE &&
+            s->expr[i - 2].op == TG_X_TILE)
             return i;
     return -1;
+}
+
+int plan_difference(const struct plan *p, const tg_stmt *s)
+{
+    int i = next_difference(s, 0);
+    while (i >= 0 && !(is_gate(p, tile_at(p, s, i - 2), TG_LQ) && is_gate(p, tile_at(p, s, i - 1), TG_LKV)))
+        i = next_difference(s, i + 1);
+    return i;
 }
 
 static bool is_tile_of_positions(const struct plan *p, const tg_stmt *s)
@@ -92,14 +104,11 @@ void plan_find_factors(struct plan *p)
 
 int plan_exponential(const tg_stmt *s)
 {
-    for (int i = 3; s->op == TG_STMT_MAP && i < (int)tg_expr_length(s); i++)
-        if (s->expr[i].op == TG_X_EXP2 && s->expr[i - 1].op == TG_X_SUB && s->expr[i - 2].op == TG_X_TILE &&
-            s->expr[i - 3].op == TG_X_TILE)
-            return i;
-    return -1;
+    const int i = next_difference(s, 0);
+    return i < 0 ? -1 : i + 1;
 }
 
-static bool have_same_exponential(const struct plan *p, const struct op *a, const struct op *b)
+bool plan_has_same_exponential(const struct plan *p, const struct op *a, const struct op *b)
 {
     const tg_stmt *s = &p->algorithm->body[a->stmt], *t = &p->algorithm->body[b->stmt];
     const struct value *x = &p->values[a->v], *y = &p->values[b->v];
@@ -125,7 +134,7 @@ void plan_share_exponentials(struct plan *p)
 {
     for (struct op *op = p->ops; op < p->ops + p->n_ops && !p->factors; op++) {
         struct op *next = op->kind == OP_MAP ? next_map(p, op) : NULL;
-        if (!next || !have_same_exponential(p, op, next))
+        if (!next || !plan_has_same_exponential(p, op, next))
             continue;
         op->n = op->n ? op->n : EXPONENTIALS_KEPT;
         next->n = EXPONENTIALS_TAKEN;

@@ -11,6 +11,7 @@ void plan_find_factors(struct plan *p);
 int plan_difference(const struct plan *p, const tg_stmt *s);
 /* Where a map has 2^ of a difference of two tiles; -1: nowhere. And finds maps that have it alike, one behind the other (enum exponentials). */
 int plan_exponential(const tg_stmt *s);
+bool plan_has_same_exponential(const struct plan *p, const struct op *a, const struct op *b);
 void plan_share_exponentials(struct plan *p);
 /* Is value v accumulators of a head times numbers of positions, for sums alone, which multiply by themselves? */
 struct plan_weight {

@@ -69,7 +69,7 @@ struct check {
     bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
     bool of_head;             /* among what is done for each head, or for each tile */
     bool of_row;              /* ... for each row */
-    bool stay;                /* exponentials of the map before this one, of the same step */
+    const struct op *stays;   /* the map before, of the same step, whose exponentials do; NULL: it leaves none */
     bool ended;               /* behind a barrier of all groups that is behind everything that they work on */
     bool again;               /* the second time through the loop: what one step leaves for the next */
 };
@@ -509,9 +509,11 @@ static bool check_op(struct check *c, const struct op *op)
         c->of_row = op->kind == OP_ROWS;
     if (op->kind == OP_END)
         c->owed |= c->left;
-    if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN && !c->stay)
-        return broken(c, "takes exponentials that no map before it has left in registers");
-    c->stay = op->kind == OP_MAP ? op->n != 0 : c->stay && op->kind != OP_NEST && op->kind != OP_END;
+    if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN &&
+        !(c->stays && plan_has_same_exponential(c->p, c->stays, op)))
+        return broken(c, "takes exponentials that the map before it has not left in registers");
+    if (op->kind == OP_MAP || op->kind == OP_NEST || op->kind == OP_END)
+        c->stays = op->kind == OP_MAP && op->n ? op : NULL;
     c->ended &= !is_written(op) && op->kind != OP_PUT;
     for (uint32_t i = 0; i < n; i++)
         if (!check_read(c, op, reads[i]))

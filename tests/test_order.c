@@ -68,14 +68,19 @@ static void wait_too_short(struct plan *p, uint32_t at)
     p->sink = loud;
 }
 
-/* Exponentials that the next map takes, and nobody has left. */
+/* Exponentials that the next map takes, and nobody has left, or others. */
 static void leave_none(struct plan *p, uint32_t at)
 {
     const tg_sink quiet = {0}, *loud = p->sink;
+    struct value *v = &p->values[p->ops[at].v];
+    const uint8_t rows = v->dims[0];
     p->sink = &quiet;
     p->ops[at].n = 0;
     tap_expect(!plan_verify_order(p), "%s: operation %u need not leave exponentials", p->name, at);
     p->ops[at].n = EXPONENTIALS_KEPT;
+    v->dims[0] = v->dims[1];
+    tap_expect(!plan_verify_order(p), "%s: operation %u may leave those of other positions", p->name, at);
+    v->dims[0] = rows;
     p->sink = loud;
 }
 
