@@ -65,8 +65,9 @@ static const double row_code_seconds = 72e-9;
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
-/* Of composing those: a product of fp32 that waits for the one before; or an element, where the state decays alone. */
-static const double compose_step_seconds = 2.2e-6, compose_element_seconds = 0.35e-6;
+/* Of composing those: a product of fp32 that waits for the one before, and what its warps share out among them; or an element,
+ * where the state decays alone. */
+static const double compose_step_seconds = 1.3e-6, compose_shared_seconds = 7.2e-6, compose_element_seconds = 0.35e-6;
 static const double walk_sum_rate = 15.5e9, state_sum_rate = 60e9; /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 
@@ -277,6 +278,9 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     case OP_LOAD: /* those of loops without products below, like those of rings */
         work->on_chip += p->thread_dim && v->nest >= 0 ? 0 : times * loaded(p, v);
         break;
+    case OP_MEET:
+        work->on_chip += elements(p, &p->values[op->a]) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
+        break;
     case OP_STORE:
     case OP_LEAVE:
         work->on_chip += times * elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
@@ -468,7 +472,8 @@ static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, cons
         return waves * walk_seconds(p, work, together) +
                leaving_blocks(p, s, blocks) / (sms * resident_blocks(p)) * leave_seconds;
     if (p->composes && p->transition)
-        return waves * (work->steps - 1) * compose_step_seconds; /* the first is there */
+        return waves * (work->steps - 1) * /* the first is there */
+               (compose_step_seconds + compose_shared_seconds / p->row->warps);
     if (p->by_token)
         return waves *
                (held_block_seconds + work->steps * (held_step_seconds + held_elements(p) * held_element_seconds));

@@ -26,6 +26,13 @@ int nest_producer(const struct plan *p, tg_operand operand)
     return s >= 0 && !is_loaded && (p->slice.stmts >> s & 1) ? s : -1;
 }
 
+/* Does a kernel that walks segments make one number of the state behind each? */
+static bool nest_sums_behind(const struct plan *p, const tg_stmt *s)
+{
+    return p->segment && p->row->mma == TG_MMA_WGMMA && tg_tile_sums_behind(p->algorithm, TG_OPERAND_TILE(s->out)) &&
+           nest_producer(p, s->a) >= 0;
+}
+
 /* The updates that wait for the end of the open nest's step; outside of nests, those that wait for all of them. */
 static void update_states(struct builder *b)
 {
@@ -176,6 +183,29 @@ static void store_ends(struct plan *p, int i, const tg_stmt *s, int v)
         op->v = (uint8_t)v;
         op->tile = (uint8_t)TG_OPERAND_TILE(tiles[k]);
     }
+}
+
+/* Sums of a state as it is behind the last chunk, which need no loop of their own: those of the walk. */
+static bool sum_ends(struct builder *b)
+{
+    struct plan *p = b->p;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        const uint32_t out = TG_OPERAND_TILE(s->out);
+        if (!(p->slice.stmts >> i & 1) || !nest_sums_behind(p, s))
+            continue;
+        const int carry = nest_producer(p, s->a), v = plan_add_value(p, s->out, (int)i, -1);
+        if (v < 0)
+            return false;
+        struct op *op = plan_add_op(p, OP_MEET, (int)i);
+        op->v = (uint8_t)v;
+        op->a = (uint8_t)b->value[carry];
+        op->tile = (uint8_t)TG_OPERAND_TILE(s->b);
+        op = plan_add_op(p, OP_STORE, (int)i);
+        op->v = (uint8_t)v;
+        op->tile = (uint8_t)out;
+    }
+    return true;
 }
 
 /* Sums over whole nests are complete now: write those that are outputs, and the final states. */
@@ -376,7 +406,7 @@ bool pass_nest(struct plan *p)
             b.loop_dims |= 1u << d;
     }
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
-        if (!(p->slice.stmts >> i & 1))
+        if (!(p->slice.stmts >> i & 1) || nest_sums_behind(p, &p->algorithm->body[i]))
             continue;
         if (!nest_add(&b, (int)i))
             return false;
@@ -386,7 +416,7 @@ bool pass_nest(struct plan *p)
     for (uint32_t n = 0; n < p->n_nests; n++)
         store_sums(&b, (int)n);
     store_sums(&b, -1);
-    if (!store_shifted(p))
+    if (!sum_ends(&b) || !store_shifted(p))
         return false;
     find_causal(p);
     if (p->n_ops > PLAN_MAX_OPS) {

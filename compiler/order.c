@@ -112,6 +112,18 @@ static void put_chunk(struct order *o)
     put_late_sums(o);
 }
 
+/* Sums of the state behind the last chunk; are there any? */
+static bool put_ends(struct order *o)
+{
+    bool any = false;
+    for (uint32_t i = o->end + 1; i < o->n; i++)
+        if (o->from[i].kind == OP_MEET) {
+            order_put_from(o, i);
+            any = true;
+        }
+    return any;
+}
+
 static void put_walk(struct order *o)
 {
     struct plan *p = o->p;
@@ -134,10 +146,11 @@ static void put_walk(struct order *o)
     put_chunk(o);
     order_put(o, OP_END);
     order_forget(o, FORGET_THREAD | FORGET_BASES);
-    if (order_has_late_sums(p) && plan_buffers(p) > 1) {
+    const bool meets = put_ends(o), is_late = order_has_late_sums(p) && plan_buffers(p) > 1;
+    if (meets || is_late)
         order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    if (is_late)
         put_late_sums(o);
-    }
     for (uint32_t i = o->end + 1; i < o->n; i++)
         if (o->from[i].kind == OP_STORE && !plan_keeps_on_the_way(p, o->from[i].tile))
             order_put_from(o, i)->kind = OP_LEAVE;

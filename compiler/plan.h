@@ -105,6 +105,7 @@ enum op_kind {
     OP_STORE, /* v -> memory; `tile` says which tensor */
     /* of kernels on warpgroups alone, see order.c */
     OP_LEAVE,     /* v as it is behind the last step -> `tile` */
+    OP_MEET,      /* v = sum of the state a, as it is behind the last step, times `tile` of the segment */
     OP_START,     /* v -> `tile`, if a segment begins with the next step */
     OP_KEEP,      /* v -> `tile`, in the slot of the step */
     OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */

@@ -10,7 +10,7 @@ enum {
     PLAN_COMPOSED = 16,
     PLAN_COMPOSED_PAIR =
         (8 + 1) * 16,       /* bytes of two rows, one part: 8 units, and one more, for eight lanes read four pairs */
-    PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */
+    PLAN_COMPOSED_TILES = 4 /* of 8 rows, of a warp */
 };
 /* share.c: decides which nests are shared out; is the operation in such a nest uniform? */
 void plan_share_out(struct plan *p);

@@ -9,27 +9,49 @@ static const char *const space_names[] = {
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
-static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] = "commit",
-                                       [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
-                                       [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
-                                       [OP_NEST] = "nest",         [OP_END] = "end",
-                                       [OP_ZERO] = "zero",         [OP_COPY] = "copy",
-                                       [OP_ADDEND] = "addend",     [OP_INIT] = "init",
-                                       [OP_ENTER] = "enter",       [OP_MAP] = "map",
-                                       [OP_SCAN] = "scan",         [OP_TOTAL] = "total",
-                                       [OP_CONTRACT] = "contract", [OP_SOLVE] = "solve",
-                                       [OP_DOT] = "dot",           [OP_DECAY] = "decay",
-                                       [OP_WALK] = "walk",         [OP_COMPOSE] = "compose",
-                                       [OP_STORE] = "store",       [OP_LEAVE] = "leave",
-                                       [OP_START] = "start",       [OP_KEEP] = "keep",
-                                       [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
-                                       [OP_ROWS] = "rows",         [OP_END_ROWS] = "end of rows",
-                                       [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
-                                       [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",           [OP_SEND] = "send",
-                                       [OP_RECEIVE] = "receive",   [OP_EXPECT] = "expect",
-                                       [OP_ARRIVE] = "arrive",     [OP_AWAIT] = "await",
-                                       [OP_FENCE] = "fence",       [OP_REST] = "rest",
+static const char *const op_names[] = {[OP_LOAD] = "load",
+                                       [OP_COMMIT] = "commit",
+                                       [OP_WAIT] = "wait",
+                                       [OP_BARRIER] = "barrier",
+                                       [OP_PROLOGUE] = "prologue",
+                                       [OP_ISSUE] = "issue",
+                                       [OP_NEST] = "nest",
+                                       [OP_END] = "end",
+                                       [OP_ZERO] = "zero",
+                                       [OP_COPY] = "copy",
+                                       [OP_ADDEND] = "addend",
+                                       [OP_INIT] = "init",
+                                       [OP_ENTER] = "enter",
+                                       [OP_MAP] = "map",
+                                       [OP_SCAN] = "scan",
+                                       [OP_TOTAL] = "total",
+                                       [OP_CONTRACT] = "contract",
+                                       [OP_SOLVE] = "solve",
+                                       [OP_DOT] = "dot",
+                                       [OP_DECAY] = "decay",
+                                       [OP_WALK] = "walk",
+                                       [OP_COMPOSE] = "compose",
+                                       [OP_STORE] = "store",
+                                       [OP_LEAVE] = "leave",
+                                       [OP_MEET] = "meet",
+                                       [OP_START] = "start",
+                                       [OP_KEEP] = "keep",
+                                       [OP_TILES] = "tiles",
+                                       [OP_END_TILES] = "end of tiles",
+                                       [OP_ROWS] = "rows",
+                                       [OP_END_ROWS] = "end of rows",
+                                       [OP_HEADS] = "heads",
+                                       [OP_END_HEADS] = "end of heads",
+                                       [OP_CLEAR] = "clear",
+                                       [OP_FETCH] = "fetch",
+                                       [OP_PUT] = "put",
+                                       [OP_SEND] = "send",
+                                       [OP_RECEIVE] = "receive",
+                                       [OP_EXPECT] = "expect",
+                                       [OP_ARRIVE] = "arrive",
+                                       [OP_AWAIT] = "await",
+                                       [OP_FENCE] = "fence",
+                                       [OP_REST] = "rest",
                                        [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
@@ -159,7 +181,7 @@ static bool has_value(const struct op *op)
 static bool names_tile(const struct op *op)
 {
     return op->tile && (op->kind == OP_STORE || op->kind == OP_LEAVE || op->kind == OP_START || op->kind == OP_KEEP ||
-                        op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE);
+                        op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE || op->kind == OP_MEET);
 }
 
 static void print_op(const struct plan *p, const struct op *op, int indent, const tg_writer *w)
@@ -183,7 +205,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " %s v%u v%u", p->groups && op->kind == OP_CONTRACT && !(op->flags & OP_ONTO) ? "=" : "+=", op->a,
                   op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||
-        op->kind == OP_REST || op->kind == OP_COMPOSE)
+        op->kind == OP_REST || op->kind == OP_COMPOSE || op->kind == OP_MEET)
         tg_printf(w, ", v%u", op->a);
     if (op->kind == OP_BARRIER && op->sync != SYNC_BLOCK)
         tg_printf(w, " of %s", sync_names[op->sync]);
@@ -193,7 +215,11 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         print_walk_op(p, op, w);
     if (names_tile(op)) {
         const bool from = op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE;
-        tg_printf(w, " %s %s", from ? "from" : "to", p->algorithm->tensors[op->tile].name);
+        tg_printf(w, " %s %s",
+                  op->kind == OP_MEET ? "and"
+                  : from              ? "from"
+                                      : "to",
+                  p->algorithm->tensors[op->tile].name);
     }
     if (op->flags & (OP_AHEAD | OP_BEHIND) && p->nests[p->values[op->v].nest].steps > 1)
         tg_printf(w, ", all steps %s", op->flags & OP_AHEAD ? "before the round" : "behind the round");

@@ -152,10 +152,11 @@ static void add_field(const struct search *s, const tg_vary *vary, uint32_t most
 }
 
 /* Of kernels with mma.sync the model knows neither what registers a block leaves nor which of them spill: its blocks are
- * those that were declared, and other ones for tuning to measure. */
+ * those that were declared, and other ones for tuning to measure. What composes segments it knows. */
 static bool is_fitted(const struct search *s, uint32_t row)
 {
-    return s->declared->rows[row].mma == TG_MMA_WGMMA;
+    const tg_kernel_row *const declared = &s->declared->rows[row];
+    return declared->mma == TG_MMA_WGMMA || declared->row[TG_SEG].role == TG_ROLE_W;
 }
 
 /* The point's blocks are where to begin, not all there is. */

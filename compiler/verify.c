@@ -16,7 +16,7 @@ static bool is_defining(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT ||
            op->kind == OP_ENTER || op->kind == OP_MAP || op->kind == OP_SCAN || op->kind == OP_TOTAL ||
-           op->kind == OP_DOT || op->kind == OP_WALK || op->kind == OP_SOLVE;
+           op->kind == OP_DOT || op->kind == OP_WALK || op->kind == OP_SOLVE || op->kind == OP_MEET;
 }
 
 /* Nests open and close in order, guards only where there are two loops, values are defined before use. */

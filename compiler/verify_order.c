@@ -125,6 +125,7 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
         return n;
     case OP_COPY:
     case OP_SCAN:
+    case OP_MEET:
         reads[n++] = op->a;
         return n;
     case OP_TOTAL:
@@ -149,7 +150,7 @@ static bool is_written(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_SCAN || op->kind == OP_RECEIVE;
+           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET;
 }
 
 /* Do makers put rows where the matrix is loaded? */
@@ -263,7 +264,7 @@ static bool check_product(struct check *c, const struct op *op)
 /* Parts of a sum, and what is made of them for a group: seen by others behind a barrier. */
 static bool is_for_others(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_DOT && p->values[op->v].space == SPACE_PARTS;
+    return (op->kind == OP_DOT || op->kind == OP_MEET) && p->values[op->v].space == SPACE_PARTS;
 }
 
 /* What is read in the step after, behind its barrier, is overwritten behind another one: in two buffers behind that of the step, in

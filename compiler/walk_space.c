@@ -56,7 +56,7 @@ static bool is_scaled(const struct plan *p, const struct value *v)
 static const struct op *sum_of(const struct plan *p, uint32_t i)
 {
     for (uint32_t k = 0; k < p->n_ops; k++)
-        if (p->ops[k].kind == OP_DOT && p->ops[k].v == i)
+        if ((p->ops[k].kind == OP_DOT || p->ops[k].kind == OP_MEET) && p->ops[k].v == i)
             return &p->ops[k];
     return NULL;
 }

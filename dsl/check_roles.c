@@ -497,11 +497,18 @@ static bool sums_tiles(const struct kernel *k)
     return false;
 }
 
+/* Numbers of chunks, at once, have no dimension that could be the threads'. */
+static bool has_numbers_alone(const struct kernel *k)
+{
+    return k->slice.dims == 1u << TG_CHUNK && k->row->row[TG_CHUNK].role == TG_ROLE_P;
+}
+
 static void check_matrix(const struct kernel *k)
 {
     if (is_thread_kernel(k))
         check_threads(k);
-    else if (!k->slice.matrix && !sums_tiles(k) && !tg_row_scans_channels(k->schedule->algorithm, k->row, &k->slice))
+    else if (!k->slice.matrix && !sums_tiles(k) && !has_numbers_alone(k) &&
+             !tg_row_scans_channels(k->schedule->algorithm, k->row, &k->slice))
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
                  "%s: it computes no matrix product, plain sum or decay of channels, but mma is not TG_MMA_NONE",
                  k->name);

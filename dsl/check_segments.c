@@ -99,9 +99,11 @@ static void check_composing(const struct kernel *k)
 /* Is the tile's entry of a segment that of the segment's last chunk? */
 static bool is_at_end(const tg_algorithm *algorithm, uint32_t tile)
 {
-    const int s = tg_tile_stmt(algorithm, tile);
+    const bool sums = tg_tile_sums_behind(algorithm, tile);
+    const uint32_t of = sums ? TG_OPERAND_TILE(algorithm->body[tg_tile_stmt(algorithm, tile)].a) : tile;
+    const int s = tg_tile_stmt(algorithm, of);
     const bool reverse = s >= 0 && algorithm->body[s].flags & TG_REVERSE;
-    return tg_tile_is_behind(algorithm, tile) ? !reverse : reverse && !tg_tile_is_transition(algorithm, tile);
+    return tg_tile_is_behind(algorithm, of) ? !reverse : reverse && !tg_tile_is_transition(algorithm, of);
 }
 
 /* A row that has of each segment the last chunk makes what is the same for all of them. */
@@ -125,20 +127,36 @@ static void check_ends(const struct kernel *k)
     }
 }
 
+/* What the states that a walk leaves behind its segments meet there: what a walk back begins with, composed. */
+static bool meets_states(const struct kernel *k, uint32_t tile)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const tg_stmt *sum = &algorithm->body[tg_tile_stmt(algorithm, tile)];
+    const uint32_t other = TG_OPERAND_TILE(sum->b);
+    return is_at_end(algorithm, tile) && tg_tile_is_state(algorithm, other) && is_at_end(algorithm, other) &&
+           read_segments(k, other) == k->row->row[TG_SEG].block && is_composed(k, other);
+}
+
 /* States behind chunks are left by segments alone; what is the same for all chunks of one is of each of them. */
 static void check_left(const struct kernel *k)
 {
     const tg_algorithm *algorithm = k->schedule->algorithm;
     struct tg_text text;
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
-        if (tg_tile_is_behind(algorithm, k->row->outputs[i]) &&
+        if (tg_tile_is_of_ends(algorithm, k->row->outputs[i]) &&
             (!tg_row_has_segments(k->row) ||
              tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows))))
             tg_fault(k->check, TG0249, "list it in a row that walks segments on from where they begin",
                      "%s: it lists %s, but walks no segments from the states with which they begin", k->name,
                      tg_tile_text(algorithm, k->row->outputs[i], &text));
+        else if (tg_tile_sums_behind(algorithm, k->row->outputs[i]) && !meets_states(k, k->row->outputs[i]))
+            tg_fault(
+                k->check, TG0249,
+                "multiply states behind chunks by those with which a walk back begins its segments of as many chunks",
+                "%s: it lists %s, which is no product with states of segments in memory", k->name,
+                tg_tile_text(algorithm, k->row->outputs[i], &text));
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++)
-        if (read_segments(k, tile) && tg_tile_is_behind(algorithm, tile))
+        if (read_segments(k, tile) && tg_tile_is_of_ends(algorithm, tile))
             tg_fault(k->check, TG0249, "let a row with TG_P for seg and for chunk read it",
                      "%s: it reads %s, of which there is that behind the last chunk of each segment alone", k->name,
                      tg_tile_text(algorithm, tile, &text));

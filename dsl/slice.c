@@ -122,6 +122,20 @@ bool tg_tile_is_behind(const tg_algorithm *algorithm, uint32_t tile)
     return s >= 0 && algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(algorithm->body[s].behind) == tile;
 }
 
+bool tg_tile_sums_behind(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const int s = tg_tile_stmt(algorithm, tile);
+    const tg_stmt *stmt = s < 0 ? NULL : &algorithm->body[s];
+    return stmt && stmt->op == TG_STMT_CONTRACT && !stmt->decay && !stmt->init &&
+           tg_tile_is_behind(algorithm, TG_OPERAND_TILE(stmt->a)) && stmt->b &&
+           !(tg_operand_mask(algorithm, stmt->out) & (1u << TG_DQK | 1u << TG_DHV));
+}
+
+bool tg_tile_is_of_ends(const tg_algorithm *algorithm, uint32_t tile)
+{
+    return tg_tile_is_behind(algorithm, tile) || tg_tile_sums_behind(algorithm, tile);
+}
+
 uint32_t tg_expr_length(const tg_stmt *stmt)
 {
     uint32_t length = 0;
@@ -465,6 +479,17 @@ static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
     return makes || begun_by(c, carry);
 }
 
+/* What the states behind segments that this row walks meet is in memory: it walks no other states for it. */
+static bool meets(const struct slicer *c, const tg_stmt *stmt, tg_operand operand)
+{
+    const uint32_t a = TG_OPERAND_TILE(stmt->a), b = TG_OPERAND_TILE(operand);
+    const int carry = stmt->op == TG_STMT_CONTRACT && c->has_segments && operand == stmt->b && a > 0 && a < TG_MAX_TILES
+                          ? c->facts->stmt[a]
+                          : -1;
+    return carry >= 0 && c->algorithm->body[carry].op == TG_STMT_CARRY &&
+           TG_OPERAND_TILE(c->algorithm->body[carry].behind) == a && b < TG_MAX_TILES && (c->facts->in_memory >> b & 1);
+}
+
 /* Evaluate a statement as written, or with the positions exchanged. */
 static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
 {
@@ -477,9 +502,12 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
     tg_operand reads[TG_MAX_READS];
     const uint32_t count = tg_stmt_reads(written, reads), begun = stmt.op == TG_STMT_CARRY ? begun_by(c, &stmt) : 0;
     add_to(&c->slice->loads, begun);
-    for (uint32_t i = 0; i < count; i++)
-        if (!(stmt.op == TG_STMT_CARRY && reads[i] == stmt.init && begins_inside(c, &stmt)))
+    for (uint32_t i = 0; i < count; i++) {
+        if (meets(c, &stmt, reads[i]))
+            add_to(&c->slice->loads, TG_OPERAND_TILE(reads[i]));
+        else if (!(stmt.op == TG_STMT_CARRY && reads[i] == stmt.init && begins_inside(c, &stmt)))
             need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
+    }
 
     const struct tg_product product = tg_stmt_product(c->algorithm, &stmt);
     switch (stmt.op) {

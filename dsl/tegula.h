@@ -460,10 +460,12 @@ typedef enum tg_mma {
  *   transposed  of a CARRY the other way: segments are composed by the transpose of that transition, where it is in memory, so
  *               that the row that makes them lists none;
  *   behind      of a CARRY: a row that walks segments on from where they begin may list it. Of each there is the state behind
- *               the last chunk;
+ *               the last chunk. Or it lists a CONTRACT of these with the states of a CARRY the other way, summed over both
+ *               widths: then the row reads those with which that one's segments begin, and no state is written;
  *   TG_STEADY   of a tile of chunks: it is the same for all those of a sequence, but for rounding. A row with
  *               TG_P(chunks) for TG_SEG and TG_P(1) for TG_CHUNK has of each segment the last chunk, and makes one number for
- *               all of them. It reads the states behind it, and gradients of states, which arrive there from the other side;
+ *               all of them. It reads the states behind it, or such a CONTRACT, and gradients of states, which arrive there
+ *               from the other side; with numbers of chunks alone it has TG_MMA_SYNC and one warp;
  *               rows with one chunk each read what it has made of their segment.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the

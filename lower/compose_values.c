@@ -20,7 +20,7 @@ enum {
     EIGHT = 8,
     UNIT = 16, /* bytes */
     PAIR = PLAN_COMPOSED_PAIR,
-    SUMS = 4,        /* at once, for each waits for the one before */
+    SUMS = 4,        /* at once, of all tiles that a warp has, for each waits for the one before */
     MOST_AHEAD = 64, /* registers for the next transition */
     MOST_STATE = 4 * MOST_TILES
 };
@@ -29,6 +29,8 @@ enum {
 struct segment {
     LLVMValueRef made[MOST_STATE], transition[MOST_AHEAD];
 };
+
+_Static_assert(MOST_TILES <= SUMS, "each tile has a sum");
 
 struct composer {
     struct emit *e;
@@ -225,7 +227,7 @@ static void load_left(const struct composer *c, LLVMValueRef from, struct split 
 static void multiply(const struct composer *c, uint32_t buffer)
 {
     struct emit *e = c->e;
-    const uint32_t eights = c->rows / EIGHT;
+    const uint32_t eights = c->rows / EIGHT, n_sums = SUMS / c->tiles;
     LLVMValueRef sums[MOST_TILES][SUMS][4], right[MOST_TILES][4], row[MOST_TILES];
     struct split left[4];
     LLVMValueRef columns = shared_unit(c, buffer, two_of_lane(e), e->quad_row),
@@ -244,12 +246,12 @@ static void multiply(const struct composer *c, uint32_t buffer)
                 load_step(c, row[tile], k, right[tile]);
             for (uint32_t i = 0; i < 2 && c->ahead; i++)
                 right[tile][k % 2 * 2 + i] = get(e, e->f32, c->now.transition[2 * (tile * eights + k) + i]);
-            multiply_split(e, sums[tile][k % SUMS], left, right[tile] + k % 2 * 2);
+            multiply_split(e, sums[tile][k % n_sums], left, right[tile] + k % 2 * 2);
         }
     }
     for (uint32_t r = 0; r < 4 * c->tiles; r++) {
         LLVMValueRef sum = sums[r / 4][0][r % 4];
-        for (uint32_t i = 1; i < SUMS; i++)
+        for (uint32_t i = 1; i < n_sums; i++)
             sum = LLVMBuildFAdd(e->b, sum, sums[r / 4][i][r % 4], "");
         set(e, c->now.made[r], sum);
     }

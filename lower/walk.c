@@ -323,16 +323,16 @@ static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 /* ---- the interpreter ---- */
 
 static emit_walk_op *const operations[OP_N_KINDS] = {
-    [OP_LOAD] = walk_load,          [OP_INIT] = walk_init,        [OP_ENTER] = walk_enter,
-    [OP_LEAVE] = walk_leave,        [OP_START] = walk_start,      [OP_KEEP] = walk_keep,
-    [OP_NEST] = begin_chunks,       [OP_END] = end_chunks,        [OP_CLEAR] = walk_clear,
-    [OP_FETCH] = walk_fetch,        [OP_CONTRACT] = walk_product, [OP_DOT] = walk_dot,
-    [OP_ADDEND] = walk_addend,      [OP_MAP] = walk_make,         [OP_COPY] = walk_copy,
-    [OP_DECAY] = walk_decay,        [OP_PUT] = walk_put,          [OP_SEND] = cluster_send,
-    [OP_RECEIVE] = cluster_receive, [OP_STORE] = walk_to_memory,  [OP_EXPECT] = producer_expect,
-    [OP_AWAIT] = walk_await,        [OP_ARRIVE] = walk_arrive,    [OP_BARRIER] = walk_barrier,
-    [OP_FENCE] = walk_fence,        [OP_FORGET] = walk_forget,    [OP_TOTAL] = walk_total,
-    [OP_REST] = walk_rest};
+    [OP_LOAD] = walk_load,         [OP_INIT] = walk_init,          [OP_ENTER] = walk_enter,
+    [OP_LEAVE] = walk_leave,       [OP_MEET] = walk_meet,          [OP_START] = walk_start,
+    [OP_KEEP] = walk_keep,         [OP_NEST] = begin_chunks,       [OP_END] = end_chunks,
+    [OP_CLEAR] = walk_clear,       [OP_FETCH] = walk_fetch,        [OP_CONTRACT] = walk_product,
+    [OP_DOT] = walk_dot,           [OP_ADDEND] = walk_addend,      [OP_MAP] = walk_make,
+    [OP_COPY] = walk_copy,         [OP_DECAY] = walk_decay,        [OP_PUT] = walk_put,
+    [OP_SEND] = cluster_send,      [OP_RECEIVE] = cluster_receive, [OP_STORE] = walk_to_memory,
+    [OP_EXPECT] = producer_expect, [OP_AWAIT] = walk_await,        [OP_ARRIVE] = walk_arrive,
+    [OP_BARRIER] = walk_barrier,   [OP_FENCE] = walk_fence,        [OP_FORGET] = walk_forget,
+    [OP_TOTAL] = walk_total,       [OP_REST] = walk_rest};
 
 /* What neighbours under one guard share. */
 struct guarded {

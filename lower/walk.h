@@ -193,6 +193,7 @@ LLVMValueRef walk_first_step(struct emit *e);                /* of the segment *
 LLVMValueRef walk_buffer(struct emit *e, LLVMValueRef step); /* of two that steps use in turn */
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
+emit_walk_op walk_meet;
 /* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */
 void walk_begin_rest(struct emit *e, struct walk *w);
 emit_walk_op walk_rest;
@@ -210,6 +211,9 @@ emit_walk_op walk_store_state_rows; /* ... to memory */
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */
 emit_walk_op walk_positions_vector;
 emit_walk_op walk_store_sum;
+/* Of a state behind the last chunk: this lane's part of a sum of it; the whole, to memory. */
+void walk_meet_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef sum);
+void walk_leave_sum(struct emit *e, const struct walk *w, const struct op *op);
 
 /* ---- walk_carry.c ------------------------------------------------------------------------------------------------ */
 emit_walk_op walk_gather; /* this thread's part of the chunk's sums */

@@ -11,8 +11,10 @@
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
-/* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
-typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2]);
+/* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. `sums`: two slots
+ * for what is added up of them. */
+typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2],
+                       const LLVMValueRef *sums);
 
 static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 {
@@ -35,16 +37,29 @@ static void fetch_pair(struct emit *e, tg_dtype dtype, const LLVMValueRef addres
     }
 }
 
-static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2],
+                      const LLVMValueRef *sums)
 {
+    (void)sums;
     LLVMValueRef x[2];
     fetch_pair(e, dtype, address, x);
     set(e, slot[0], x[0]);
     set(e, slot[1], x[1]);
 }
 
-static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void sum_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2],
+                     const LLVMValueRef *sums)
 {
+    LLVMValueRef x[2];
+    fetch_pair(e, dtype, address, x);
+    for (uint32_t i = 0; i < 2; i++)
+        set(e, sums[i], fma_of(e, get(e, e->f32, slot[i]), x[i], get(e, e->f32, sums[i])));
+}
+
+static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2],
+                      const LLVMValueRef *sums)
+{
+    (void)sums;
     LLVMTypeRef type = element_type(e, dtype);
     const unsigned bytes = tg_dtype_bytes(dtype);
     LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
@@ -86,7 +101,7 @@ static LLVMBasicBlockRef begin_inside_transition(struct emit *e, LLVMValueRef ei
 }
 
 /* For the group's part of the state, or transition, and the tensor that has it in memory. */
-static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each)
+static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, const LLVMValueRef *sums)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
@@ -117,7 +132,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (adjacent ? 1 : 2); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
-                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
+                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address, sums);
                 end_inside(e, columns);
             }
             end_inside(e, rows);
@@ -129,7 +144,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
 {
     LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
-    for_state(e, w, tile, each);
+    for_state(e, w, tile, each, NULL);
     if (after)
         end_if(e, after);
 }
@@ -252,15 +267,32 @@ void walk_leave(struct emit *e, struct walk *w, const struct op *op)
         condition =
             both(e, op->tile == p->transition ? is_transition : LLVMBuildNot(e->b, is_transition, ""), condition);
     }
-    if (p->makes_segments || tg_tile_is_behind(p->algorithm, op->tile))
+    if (p->makes_segments || tg_tile_is_of_ends(p->algorithm, op->tile))
         go_to_entry(e, entry_of_end(e, w->end, p->segment));
     else if (p->segment)
         condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, end_of_walk(e, &p->nests[0]), ""), condition);
     if (op->v == p->state)
         when(e, w, op->tile, keep_pair, condition);
+    else if (p->values[op->v].space == SPACE_PARTS)
+        walk_leave_sum(e, w, op);
     else
         walk_keep_carried(e, w, op, condition);
     e->at = outside;
+}
+
+/* <state behind the segment, the one with which a walk back begins there>: each warp's part. Entries are counted in the order of
+ * either walk. */
+void walk_meet(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct place outside = e->at;
+    const uint32_t segment = e->p->segment;
+    LLVMValueRef sums[2], last = entry_of_end(e, e->at.chunks, segment);
+    for (uint32_t i = 0; i < 2; i++)
+        set(e, sums[i] = local(e, e->f32, "met"), real(e, 0));
+    go_to_entry(e, sub(e, last, entry_of_end(e, w->end, segment)));
+    for_state(e, w, op->tile, sum_pair, sums);
+    e->at = outside;
+    walk_meet_sum(e, w, op, LLVMBuildFAdd(e->b, get(e, e->f32, sums[0]), get(e, e->f32, sums[1]), ""));
 }
 
 /* ---- transitions that end early ---- */

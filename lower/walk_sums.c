@@ -246,6 +246,17 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- the state ---- */
 
+/* The warp's part of a sum of the whole state, of which this lane has one. */
+static void hand_over(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef sum)
+{
+    for (uint32_t by = 1; by < 32; by *= 2)
+        sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    LLVMBuildStore(e->b, sum, part_address(e, w, v, warp_of_all(e, w)));
+    end_if(e, after);
+    sync_warp(e);
+}
+
 /* <what the chunk adds to the other state, state>: this tile's part to a register; the last tile hands it over. */
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 {
@@ -256,14 +267,8 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
     if (w->tile)
         sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
     set(e, sum_so_far(e, w, op->v)[0], sum);
-    if (w->tile + 1 < e->p->tiles)
-        return;
-    for (uint32_t by = 1; by < 32; by *= 2)
-        sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-    LLVMBuildStore(e->b, sum, part_address(e, w, v, warp_of_all(e, w)));
-    end_if(e, after);
-    sync_warp(e);
+    if (w->tile + 1 == e->p->tiles)
+        hand_over(e, w, v, sum);
 }
 
 /* The same for each row of the state: four lanes have it, and the first of them stores the sum. */
@@ -340,4 +345,26 @@ void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
     }
     e->at = outside;
     e->tid = tid;
+}
+
+/* ---- behind the last chunk ---- */
+
+/* Of such sums there is one, in the first buffer. */
+static struct walk in_first_buffer(struct emit *e, const struct walk *w)
+{
+    struct walk first = *w;
+    first.buffer = first.third = imm(e, 0);
+    return first;
+}
+
+void walk_meet_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef sum)
+{
+    const struct walk first = in_first_buffer(e, w);
+    hand_over(e, &first, &e->p->values[op->v], sum);
+}
+
+void walk_leave_sum(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const struct walk first = in_first_buffer(e, w);
+    store_sum(e, &first, op, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""));
 }

@@ -326,6 +326,20 @@ static void check_exponentials(struct plan *p)
     }
 }
 
+/* What the state behind a segment meets: once, by all warps, and stored when all have made their part. */
+static void check_met(struct plan *p)
+{
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 2};
+    const bool built = build_row(p, tg_variant_find("gated-delta")->backward, "segments-all-paired", "dQ", &shape);
+    uint32_t at = 0;
+    for (uint32_t i = 0; built && i < p->n_ops; i++)
+        at = p->ops[i].kind == OP_MEET ? i : at;
+    if (!tap_expect(built && at && p->ops[at + 1].kind == OP_BARRIER, "dQ meets no states, and no barrier is behind"))
+        return;
+    leave_out(p, at, plan_verify_order);
+    leave_out(p, at + 1, plan_verify_order);
+}
+
 static uint32_t count_early(struct plan *p, const char *variant, const char *schedule, uint32_t tokens)
 {
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1, .tokens = tokens};
@@ -371,5 +385,6 @@ int main(int argc, char **argv)
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     check_row("maps of tokens are made before their walk", check_early);
     check_row("exponentials that two maps have alike are made once", check_exponentials);
+    check_row("states behind segments meet those that arrive there", check_met);
     return tap_finish();
 }

@@ -21,5 +21,7 @@
 #define ROWS .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(128)}
 #define COMPOSED_BY_VALUES                                                                                             \
     .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
+/* By four warps, two thread blocks of a multiprocessor, each of which takes longer: for as many as would take turns by eight. */
+#define VARY_COMPOSED(row_) {.field = TG_FIELD_WARPS, .rows = {row_}, .values = {4, 8}, .line = __LINE__}
 
 #endif

@@ -121,6 +121,7 @@ static const tg_schedule walk = {
  * makes of zero. */
 static const tg_vary walk_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {8, 11, 16, 22, 32, 43, 64, 86, 128, 171, 256}, .line = __LINE__},
+    VARY_COMPOSED("compose"),
 };
 static const tg_space walk_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &walk,
                                     .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)};
@@ -278,13 +279,12 @@ static const tg_point back_cut_points[] = {
 /* `ends` by segments: what the sums of all chunks say of <C, dC> is put right at the end of each (delta.inc). */
 #define ANCHORED_GATE_ROWS                                                                                             \
     {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}},                                                  \
-    {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 8,                                                                \
-     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(128)}},                    \
+    {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
     GATE_GRADIENT_ROW
 static const tg_schedule back_cut = {
     SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
     .rows = {CUT_VALUE_ROWS,
-             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SE)), CUT_KEY_WALK(2)},
+             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, Y)), CUT_KEY_WALK(2)},
              {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
              {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
@@ -298,20 +298,20 @@ static const tg_point back_cut_paired_points[] = {
 static const tg_schedule back_cut_paired = {
     SCHEDULE("segments-all-paired"), .chunk = 64, .points = back_cut_paired_points,
     .rows = {CUT_VALUE_ROWS,
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SE)), PAIRED_KEY_WALK},
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, Y)), PAIRED_KEY_WALK},
              {ROW("dK", (DK, DS0, KX, CE, CL, SK)), PAIRED_KEY_WALK},
              ANCHORED_GATE_ROWS},
 };
 
-static const tg_vary back_grouped_vary[] = {
-    {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128}, .line = __LINE__},
-};
-#define CUTS(name_, schedule_)                                                                                         \
-    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_grouped_vary,          \
-     .n_vary = TG_COUNT(back_grouped_vary)}
-static const tg_space back_grouped_space = CUTS("segments", back_grouped), back_cut_space = CUTS("segments-all", back_cut),
-                      back_cut_paired_space = CUTS("segments-all-paired", back_cut_paired),
-                      back_paired_space = CUTS("segments-paired", back_paired), back_parted_space = CUTS("segments-parts", back_parted);
+#define LENGTHS {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128}, .line = __LINE__}
+static const tg_vary keys_vary[] = {LENGTHS}, all_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
+#define CUTS(name_, schedule_, vary_)                                                                                  \
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary_, .n_vary = TG_COUNT(vary_)}
+static const tg_space back_grouped_space = CUTS("segments", back_grouped, keys_vary),
+                      back_cut_space = CUTS("segments-all", back_cut, all_vary),
+                      back_cut_paired_space = CUTS("segments-all-paired", back_cut_paired, all_vary),
+                      back_paired_space = CUTS("segments-paired", back_paired, keys_vary),
+                      back_parted_space = CUTS("segments-parts", back_parted, keys_vary);
 const tg_space *const tg_delta_backward_spaces[] = {&back_cut_paired_space, &back_paired_space, &back_grouped_space,
                                                        &back_parted_space, &back_cut_space, NULL};
 

@@ -135,9 +135,8 @@ static const tg_schedule walk = {
 };
 
 /* Where sequences are too few they are cut, as in delta_schedules.c. */
-static const tg_vary walk_vary[] = {
-    {.field = TG_FIELD_SEGMENT, .values = {4, 8, 11, 16, 22, 32, 43, 64, 86, 128, 171, 256}, .line = __LINE__},
-};
+#define LENGTHS {.field = TG_FIELD_SEGMENT, .values = {4, 8, 11, 16, 22, 32, 43, 64, 86, 128, 171, 256}, .line = __LINE__}
+static const tg_vary walk_vary[] = {LENGTHS, VARY_COMPOSED("compose")};
 static const tg_space walk_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &walk,
                                     .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)};
 const tg_space *const tg_kda_forward_spaces[] = {&walk_space, NULL};
@@ -244,8 +243,9 @@ static const tg_schedule back_walk_gates = {
     .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV)), KEY_ROWS},
 };
 
+static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
-    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)}
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
 static const tg_space back_cut_space = BACK_SPACE("segments", back_cut),
                       back_walk_keys_space = BACK_SPACE("segments-keys", back_walk_keys);
 const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_walk_keys_space, NULL};

@@ -84,6 +84,9 @@ static const struct wide_walk {
     {&tg_nla, true, {.schedule = "walk", .width = {128, 256}}},
     {&tg_nla, true, {.schedule = "segments-n-grouped", .width = {64, 128}}},
     {&tg_nla, true, {.schedule = "walk-parts", .width = {256, 512}}},
+    {&tg_gated_delta, true, {.schedule = "segments-all-paired-kept vcompose.warps=4", .width = {128, 128}, .group = 2}},
+    {&tg_gated_delta, true, {.schedule = "segments-all ncompose.warps=4", .width = {128, 96}}},
+    {&tg_gated_delta, true, {.schedule = "segments-all", .width = {192, 128}}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
