@@ -178,13 +178,14 @@ static LLVMValueRef identity(struct emit *e, bool maximum)
 
 /* ---- sums across the thread block --------------------------------------------------------------------------- */
 
-static LLVMValueRef shuffle_up(struct emit *e, LLVMValueRef x, uint32_t by)
+/* Of a float in two registers; `which` lane, and how far that counts. */
+static LLVMValueRef shuffle_f64(struct emit *e, const char *shuffle, LLVMValueRef x, uint32_t which, uint32_t most)
 {
     LLVMValueRef words = as(e, x, e->v2i32), moved = LLVMGetUndef(e->v2i32);
     for (uint32_t i = 0; i < 2; i++) {
-        LLVMValueRef args[4] = {imm(e, -1), LLVMBuildExtractElement(e->b, words, imm(e, i), ""), imm(e, by), imm(e, 0)};
-        moved =
-            LLVMBuildInsertElement(e->b, moved, call(e, "llvm.nvvm.shfl.sync.up.i32", NULL, 0, args, 4), imm(e, i), "");
+        LLVMValueRef args[4] = {imm(e, -1), LLVMBuildExtractElement(e->b, words, imm(e, i), ""), imm(e, which),
+                                imm(e, most)};
+        moved = LLVMBuildInsertElement(e->b, moved, call(e, shuffle, NULL, 0, args, 4), imm(e, i), "");
     }
     return as(e, moved, e->f64);
 }
@@ -193,18 +194,22 @@ static LLVMValueRef shuffle_up(struct emit *e, LLVMValueRef x, uint32_t by)
 static LLVMValueRef lane_before(struct emit *e, bool maximum, LLVMValueRef x, uint32_t by)
 {
     LLVMValueRef has = LLVMBuildICmp(e->b, LLVMIntUGE, e->lane, imm(e, by), "");
-    return choose(e, has, shuffle_up(e, x, by), identity(e, maximum));
+    return choose(e, has, shuffle_f64(e, "llvm.nvvm.shfl.sync.up.i32", x, by, 0), identity(e, maximum));
 }
 
 struct scanned {
     LLVMValueRef inclusive, exclusive, total;
 };
 
+/* A warp by itself needs no shared memory for it. */
 static struct scanned block_scan(struct emit *e, bool maximum, LLVMValueRef x)
 {
     LLVMValueRef scratch = byte_offset(e, e->arena, imm(e, e->p->scratch_offset)), before = identity(e, maximum);
     for (uint32_t by = 1; by < 32; by *= 2)
         x = combine(e, maximum, x, lane_before(e, maximum, x, by));
+    if (e->p->threads == 32)
+        return (struct scanned){x, lane_before(e, maximum, x, 1),
+                                shuffle_f64(e, "llvm.nvvm.shfl.sync.idx.i32", x, 31, 31)};
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 31), ""));
     LLVMBuildStore(e->b, x, byte_offset(e, scratch, mul(e, e->warp, imm(e, 8))));
     end_if(e, after);
