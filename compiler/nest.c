@@ -283,7 +283,7 @@ static bool find_direction(struct plan *p)
 static bool find_one_block(struct plan *p)
 {
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
-    const bool is_fixed = tg_has_one_chunk(p->algorithm) || tg_row_scans_channels(p->algorithm, p->row, &p->slice),
+    const bool is_fixed = p->slices->has_one_chunk || tg_row_scans_channels(p->algorithm, p->row, &p->slice),
                needed = p->row->mma != TG_MMA_NONE && is_fixed && (p->slice.dims & positions);
     for (uint32_t d = TG_LQ; needed && d <= TG_LKV; d++)
         if ((p->slice.dims >> d & 1) && p->block[d] != p->schedule->chunk) {

@@ -206,7 +206,7 @@ static const struct op *find_masked(const struct plan *p, const struct op *nest)
 {
     for (const struct op *op = nest; op->kind != OP_END; op++)
         if (plan_is_masked(p, op))
-            return tg_has_one_chunk(p->algorithm) ? NULL : op;
+            return p->slices->has_one_chunk ? NULL : op;
     return NULL;
 }
 

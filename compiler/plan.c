@@ -119,7 +119,7 @@ bool plan_is_masked(const struct plan *p, const struct op *op)
 
 int plan_masked_operand(const struct plan *p, const struct op *op)
 {
-    if (op->kind != OP_CONTRACT || !tg_has_one_chunk(p->algorithm))
+    if (op->kind != OP_CONTRACT || !p->slices->has_one_chunk)
         return -1;
     if (plan_is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->a].operand)))
         return op->b;
@@ -130,7 +130,7 @@ uint32_t plan_marked_columns(const struct plan *p, const struct op *op)
 {
     if (op->kind != OP_CONTRACT)
         return 0;
-    const int x = tg_has_one_chunk(p->algorithm) ? plan_masked_operand(p, op) : plan_is_masked(p, op) ? op->b : -1;
+    const int x = p->slices->has_one_chunk ? plan_masked_operand(p, op) : plan_is_masked(p, op) ? op->b : -1;
     return x < 0 || p->values[x].space == SPACE_FRAGMENT ? 0 : p->values[x].extent[1];
 }
 
@@ -199,8 +199,8 @@ static uint32_t owner_of(const tg_algorithm *algorithm, const tg_kernel_row *row
 
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
-static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row, const tg_shape_class *shape,
-                         uint32_t dim)
+static uint32_t block_of(const tg_algorithm *algorithm, const struct tg_slices *slices, const tg_kernel_row *row,
+                         const tg_shape_class *shape, uint32_t dim)
 {
     const tg_axis_role *role = &row->row[dim];
     if (dim == TG_DQK && tg_row_sharers(row))
@@ -209,7 +209,7 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
         return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
      * outside of the tensor counts as zero */
-    const bool whole = row->mma == TG_MMA_SYNC && tg_has_one_chunk(algorithm),
+    const bool whole = row->mma == TG_MMA_SYNC && slices->has_one_chunk,
                of_states = row->row[TG_LQ].role == TG_ROLE_NONE && row->row[TG_LKV].role == TG_ROLE_NONE;
     const uint32_t parallel = whole ? 16u * row->warps : 32u, other = whole || of_states ? 32 : 16;
     const uint32_t together = row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
@@ -243,7 +243,7 @@ static uint32_t parts_of(const tg_schedule *schedule, const struct tg_slices *sl
     for (uint32_t d = TG_DQK; d <= TG_DHV; d++) {
         if (r->row[d].role != TG_ROLE_P)
             continue;
-        const uint32_t size = dim_size(shape, d), block = block_of(schedule->algorithm, r, shape, d);
+        const uint32_t size = dim_size(shape, d), block = block_of(schedule->algorithm, slices, r, shape, d);
         if (size > block && !tg_is_cluster_sum(schedule->algorithm, r, tile, d) &&
             parallel_sums(schedule, slices, row, tile) >> d & 1)
             parts *= (size + block - 1) / block;
@@ -533,10 +533,16 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
-bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
-                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+static bool verify(const struct plan *p, const char *stage)
+{
+    return p->is_draft || plan_verify(p, stage);
+}
+
+static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                  const tg_target *target, const tg_shape_class *shape, bool is_draft, const tg_sink *sink)
 {
     memset(p, 0, sizeof *p);
+    p->is_draft = is_draft;
     p->schedule = schedule;
     p->slices = slices;
     p->algorithm = schedule->algorithm;
@@ -548,7 +554,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     plan_name(p);
     find_parts(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        p->block[d] = block_of(p->algorithm, p->row, shape, d);
+        p->block[d] = block_of(p->algorithm, slices, p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
@@ -575,17 +581,29 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
         return false;
     }
     if (p->composes)
-        return pass_compose(p) && plan_verify(p, "budget");
+        return pass_compose(p) && verify(p, "budget");
     if (p->row->mma == TG_MMA_WGMMA)
-        return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
-               pass_walk(p) && plan_verify(p, "walk") && /* tiles to warpgroups and shared memory */
+        return pass_nest(p) && verify(p, "nest") && /* loops from roles and data dependence */
+               pass_walk(p) && verify(p, "walk") && /* tiles to warpgroups and shared memory */
                plan_check_states(p) && plan_check_args(p) && pass_order(p) &&
-               plan_verify_order(p);                     /* what each role executes, waits included */
-    return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
-           pass_orient(p) && plan_verify(p, "orient") && /* which way round computed tiles lie in registers */
-           pass_place(p) && plan_verify(p, "place") &&   /* tiles to registers and shared memory */
+               (p->is_draft || plan_verify_order(p)); /* what each role executes, waits included */
+    return pass_nest(p) && verify(p, "nest") &&       /* loops from roles and data dependence */
+           pass_orient(p) && verify(p, "orient") &&   /* which way round computed tiles lie in registers */
+           pass_place(p) && verify(p, "place") &&     /* tiles to registers and shared memory */
            plan_check_states(p) && plan_check_args(p) && pass_pipeline(p) &&
-           plan_verify(p, "pipeline") &&                                        /* rings of asynchronous copies */
-           plan_keep_states(p) && pass_budget(p) && plan_verify(p, "budget") && /* does it fit */
-           (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds")));    /* loads of loops without products */
+           verify(p, "pipeline") &&                                        /* rings of asynchronous copies */
+           plan_keep_states(p) && pass_budget(p) && verify(p, "budget") && /* does it fit */
+           (!p->thread_dim || (pass_rounds(p) && verify(p, "rounds")));    /* loads of loops without products */
+}
+
+bool plan_draft(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+{
+    return build(p, schedule, slices, row, target, shape, true, sink);
+}
+
+bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+{
+    return build(p, schedule, slices, row, target, shape, false, sink);
 }

@@ -322,9 +322,13 @@ struct plan {
     uint32_t sums_offset;    /* shared memory for the uniform sums of nests that are shared out, a float a warp */
     uint32_t registers;      /* estimate per thread */
     uint32_t resident;       /* of a walk: thread blocks that a multiprocessor shall have room for; else 0 */
+    bool is_draft;           /* not verified */
 };
 
-/* Makes the plan of one row; false after reporting why not. The slices (tg_schedule_slice) must live as long as it. */
+/* Makes the plan of one row; false after reporting why not. The slices (tg_schedule_slice) must live as long as it. A draft is what
+ * a search reckons with: it is not verified, for what is chosen is planned again. */
+bool plan_draft(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 /* nest.c, place.c, pipeline.c, budget.c, rounds.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */

@@ -216,7 +216,7 @@ static void plan_point(struct search *s, const struct fields *own, uint32_t row,
     set_point(s, &s->schedule, own, point);
     s->schedule.chunk = s->cuts[0].chunk;
     set_segment(&s->schedule, s->cuts[0].segment);
-    const bool fits = plan_build(&s->plan, &s->schedule, &s->slices, row, s->target, s->shape, &quiet);
+    const bool fits = plan_draft(&s->plan, &s->schedule, &s->slices, row, s->target, s->shape, &quiet);
     for (uint32_t c = 0; c < s->n_cuts; c++) {
         seconds[c] = HUGE_VAL;
         if (!fits || !divides(s->plan.row, s->cuts[c].chunk))

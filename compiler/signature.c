@@ -28,7 +28,7 @@ uint32_t plan_chunk_multiple(const tg_schedule *schedule)
 
 uint32_t plan_chunk_most(const tg_schedule *schedule, const struct tg_slices *slices)
 {
-    if (tg_has_one_chunk(schedule->algorithm))
+    if (slices->has_one_chunk)
         return schedule->max_tokens ? 0 : schedule->chunk;
     /* a walk's chunk is one tile; so is that of a row on tensor cores that makes decays of channels */
     for (uint32_t r = 0; r < schedule->n_rows; r++)

@@ -72,12 +72,14 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
     if (!any)
         return 0;
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
-    const bool is_of_ends = tg_tile_is_of_ends(schedule->algorithm, tile);
+    const uint8_t op = stmt < 0 ? TG_STMT_MAP : schedule->algorithm->body[stmt].op; /* most are: a search asks of all */
+    const bool is_of_ends = op != TG_STMT_MAP && tg_tile_is_of_ends(schedule->algorithm, tile);
     if (is_of_ends || tg_tile_is_steady(schedule->algorithm, tile)) {
         const tg_kernel_row *row = writer >= 0 ? &schedule->rows[writer] : NULL;
         return row && (is_of_ends ? tg_row_has_segments(row) : tg_row_has_ends(row)) ? row->row[TG_SEG].block : 0;
     }
-    if (!tg_tile_is_state(schedule->algorithm, tile) && !tg_tile_is_transition(schedule->algorithm, tile))
+    if (op != TG_STMT_CARRY ||
+        (!tg_tile_is_state(schedule->algorithm, tile) && !tg_tile_is_transition(schedule->algorithm, tile)))
         return 0;
     if (writer >= 0)
         return tg_row_writes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;

@@ -739,9 +739,11 @@ void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices
     struct facts facts;
     tg_bits before = 0;
     slices->good = 0;
+    slices->has_one_chunk = false;
     if (!schedule || !schedule->algorithm || body_count(schedule->algorithm) == 0)
         return;
     find_facts(schedule, &facts);
+    slices->has_one_chunk = tg_has_one_chunk(schedule->algorithm);
     memcpy(slices->stmt, facts.stmt, sizeof slices->stmt);
     slices->by_segments = facts.by_segments;
     for (uint32_t r = 0; r < n && r < schedule->n_rows && r < TG_MAX_ROWS; r++) {

@@ -231,6 +231,7 @@ struct tg_slices {
     struct tg_slice rows[TG_MAX_ROWS];
     int8_t stmt[TG_MAX_TILES]; /* tg_tile_stmt of each tile; this and the next where a row is good */
     tg_bits by_segments;       /* in memory, with entries of segments (tg_tile_segment) */
+    bool has_one_chunk;        /* tg_has_one_chunk */
 };
 void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices *slices);
 
