@@ -194,6 +194,12 @@ static bool sum_ends(struct builder *b)
         const uint32_t out = TG_OPERAND_TILE(s->out);
         if (!(p->slice.stmts >> i & 1) || !nest_sums_behind(p, s))
             continue;
+        if (p->heads > 1) {
+            plan_refuse(p, "TG0518", "let each head have a thread block of its own, or write the states",
+                        "kernel %s on warpgroups: of %u heads together it cannot make %s, a sum of their last states",
+                        p->row->name, p->heads, p->algorithm->tensors[out].name);
+            return false;
+        }
         const int carry = nest_producer(p, s->a), v = plan_add_value(p, s->out, (int)i, -1);
         if (v < 0)
             return false;

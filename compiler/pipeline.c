@@ -362,9 +362,10 @@ uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t byt
     return n;
 }
 
-/* One fp64 sum a warp, if there are several; one mark a column. */
+/* One fp64 sum a warp, but for threads that have elements, if there is one; one mark a column. */
 static uint32_t scratch_bytes(const struct plan *p)
 {
+    const uint32_t warps = p->threads / 32, sum_bytes = p->thread_dim && warps == 1 ? 0 : 8 * warps;
     uint32_t bytes = 0;
     if (p->spreads)
         return round_up(plan_spread_scratch(p), 16);
@@ -372,8 +373,8 @@ static uint32_t scratch_bytes(const struct plan *p)
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
         const uint32_t wanted = p->by_channel && sums  ? plan_channel_scratch(p)
-                                : sums                 ? p->threads == 32 ? 0 : 8 * (p->threads / 32)
-                                                : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
+                                : sums                 ? sum_bytes
+                                : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
                                                        : 4 * plan_marked_columns(p, op);
         bytes = wanted > bytes ? wanted : bytes;
     }
