@@ -124,11 +124,17 @@ bool tg_tile_is_behind(const tg_algorithm *algorithm, uint32_t tile)
 
 bool tg_tile_sums_behind(const tg_algorithm *algorithm, uint32_t tile)
 {
+    const uint32_t widths = 1u << TG_DQK | 1u << TG_DHV;
     const int s = tg_tile_stmt(algorithm, tile);
     const tg_stmt *stmt = s < 0 ? NULL : &algorithm->body[s];
-    return stmt && stmt->op == TG_STMT_CONTRACT && !stmt->decay && !stmt->init &&
-           tg_tile_is_behind(algorithm, TG_OPERAND_TILE(stmt->a)) && stmt->b &&
-           !(tg_operand_mask(algorithm, stmt->out) & (1u << TG_DQK | 1u << TG_DHV));
+    if (!stmt || stmt->op != TG_STMT_CONTRACT || stmt->decay || stmt->init ||
+        !tg_tile_is_behind(algorithm, TG_OPERAND_TILE(stmt->a)))
+        return false;
+    const tg_tensor *a = tg_tile_tensor(algorithm, TG_OPERAND_TILE(stmt->a)),
+                    *b = tg_tile_tensor(algorithm, TG_OPERAND_TILE(stmt->b));
+    return b && memcmp(a->axes, b->axes, sizeof a->axes) == 0 &&
+           (tg_operand_mask(algorithm, stmt->a) & widths) == widths &&
+           !(tg_operand_mask(algorithm, stmt->out) & widths);
 }
 
 bool tg_tile_is_of_ends(const tg_algorithm *algorithm, uint32_t tile)
