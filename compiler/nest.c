@@ -27,7 +27,7 @@ int nest_producer(const struct plan *p, tg_operand operand)
 }
 
 /* Does a kernel that walks segments make one number of the state behind each? */
-static bool nest_sums_behind(const struct plan *p, const tg_stmt *s)
+static bool sums_behind(const struct plan *p, const tg_stmt *s)
 {
     return p->segment && p->row->mma == TG_MMA_WGMMA && tg_tile_sums_behind(p->algorithm, TG_OPERAND_TILE(s->out)) &&
            nest_producer(p, s->a) >= 0;
@@ -192,7 +192,7 @@ static bool sum_ends(struct builder *b)
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
         const tg_stmt *s = &p->algorithm->body[i];
         const uint32_t out = TG_OPERAND_TILE(s->out);
-        if (!(p->slice.stmts >> i & 1) || !nest_sums_behind(p, s))
+        if (!(p->slice.stmts >> i & 1) || !sums_behind(p, s))
             continue;
         if (p->heads > 1) {
             plan_refuse(p, "TG0518", "let each head have a thread block of its own, or write the states",
@@ -412,7 +412,7 @@ bool pass_nest(struct plan *p)
             b.loop_dims |= 1u << d;
     }
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
-        if (!(p->slice.stmts >> i & 1) || nest_sums_behind(p, &p->algorithm->body[i]))
+        if (!(p->slice.stmts >> i & 1) || sums_behind(p, &p->algorithm->body[i]))
             continue;
         if (!nest_add(&b, (int)i))
             return false;

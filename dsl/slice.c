@@ -488,12 +488,9 @@ static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
 /* What the states behind segments that this row walks meet is in memory: it walks no other states for it. */
 static bool meets(const struct slicer *c, const tg_stmt *stmt, tg_operand operand)
 {
-    const uint32_t a = TG_OPERAND_TILE(stmt->a), b = TG_OPERAND_TILE(operand);
-    const int carry = stmt->op == TG_STMT_CONTRACT && c->has_segments && operand == stmt->b && a > 0 && a < TG_MAX_TILES
-                          ? c->facts->stmt[a]
-                          : -1;
-    return carry >= 0 && c->algorithm->body[carry].op == TG_STMT_CARRY &&
-           TG_OPERAND_TILE(c->algorithm->body[carry].behind) == a && b < TG_MAX_TILES && (c->facts->in_memory >> b & 1);
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    return stmt->op == TG_STMT_CONTRACT && c->has_segments && operand == stmt->b && tile < TG_MAX_TILES &&
+           (c->facts->in_memory >> tile & 1) && tg_tile_sums_behind(c->algorithm, TG_OPERAND_TILE(stmt->out));
 }
 
 /* Evaluate a statement as written, or with the positions exchanged. */
