@@ -253,12 +253,81 @@ static void refuse_table(void)
     tap_end();
 }
 
+/* ---- states behind segments, by those of a walk back that have their axes the other way ---- */
+
+enum { LK = 1, LV, LSTATES, LS, LENDS, LBACK, LBACKS, LY, LYS };
+static const tg_tensor last_tensors[] = {
+    [LK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [LV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [LSTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [LS] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [LENDS] = {"ends", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [LBACK] = {"back", TG_F32, 0, {TG_CHUNK, TG_DHV, TG_DQK}},
+    [LBACKS] = {"B", TG_F32, TG_OUT, {TG_DHV, TG_DQK}},
+    [LY] = {"y", TG_F32, 0, {TG_CHUNK}},
+    [LYS] = {"ys", TG_F32, TG_OUT, {0}},
+};
+static const tg_stmt last_body[] = {
+    {.op = TG_STMT_CARRY, .out = LSTATES, .final_ = LS, .a = TG_AT_KV(LK), .b = TG_AT_KV(LV), .behind = LENDS, TG_HERE},
+    TG_CARRY_BACK_TO(LBACK, LBACKS, 0, 0, TG_AT_KV(LV), TG_AT_KV(LK)),
+    TG_CONTRACT_TO(LY, LENDS, LBACK),
+    TG_TOTAL_TO(LYS, LY),
+};
+
+static void refuse_last_states(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm), .name = "last",
+        .title = "last",         .file = __FILE__,
+        .tensors = last_tensors, .n_tensors = TG_COUNT(last_tensors),
+        .body = last_body,       .n_body = TG_COUNT(last_body),
+    };
+#define OF_SEGMENTS(name_, out_)                                                                                       \
+    {                                                                                                                  \
+        .name = name_, .outputs = {out_}, .mma = TG_MMA_WGMMA, .warps = 4, .stages = 2, .row = {                       \
+            [TG_SEG] = TG_P(2),                                                                                        \
+            [TG_CHUNK] = TG_W(1),                                                                                      \
+            [TG_LKV] = TG_L(CHUNK),                                                                                    \
+            [TG_DQK] = TG_L(0),                                                                                        \
+            [TG_DHV] = TG_P(64)                                                                                        \
+        }                                                                                                              \
+    }
+#define COMPOSING(name_, out_)                                                                                         \
+    {                                                                                                                  \
+        .name = name_, .outputs = {out_}, .warps = 2, .row = {                                                         \
+            [TG_SEG] = TG_W(2),                                                                                        \
+            [TG_DQK] = TG_P(1),                                                                                        \
+            [TG_DHV] = TG_P(256)                                                                                       \
+        }                                                                                                              \
+    }
+    static const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "last",
+        .file = __FILE__,
+        .algorithm = &algorithm,
+        .chunk = CHUNK,
+        .n_rows = 6,
+        .rows = {OF_SEGMENTS("state", LSTATES),
+                 COMPOSING("compose", LSTATES),
+                 OF_SEGMENTS("back", LBACK),
+                 COMPOSING("composed", LBACK),
+                 OF_SEGMENTS("walk", LS),
+                 {.name = "sum", .outputs = {LYS}, .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}}};
+    tg_schedule summed = schedule;
+    summed.rows[4].outputs[1] = LY;
+    if (!tap_begin("refused: states behind segments by those of a walk back that have their axes the other way"))
+        return;
+    expect_refused(&summed, "TG0519", "kernel walk walks the chunks for states and the other way for back");
+    tap_end();
+}
+
 void suite_found_states(void)
 {
     try_walk();
     refuse_sum();
     refuse_read();
     refuse_table();
+    refuse_last_states();
     try_end();
     refuse_across();
     try_products();
