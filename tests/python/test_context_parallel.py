@@ -1,4 +1,4 @@
-"""Context parallelism on 1, 2 and 4 processes (ranks.py has the cases), and what can be seen without ranks: which tokens
+"""Context parallelism on 1, 2 and 4 processes, on GPUs 8 (ranks.py has the cases), and what can be seen without ranks: which tokens
 lie where, and what a piece makes of a state. On several GPUs: by NCCL."""
 
 import functools
@@ -118,7 +118,7 @@ class Nccl(Case):
 
 for _size in (1, 2, 4):
     _add(Processes, _size, "emu")
-for _size in (2, 4):
+for _size in (2, 4, 8):
     _add(OneGpu, _size, "shared")
 for _size in (2, 4, 8):
     _add(Nccl, _size, "nccl")
