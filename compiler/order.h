@@ -87,6 +87,7 @@ void order_put_positions(struct order *o);
 
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
+void order_fetch_for_maps(struct order *o);                          /* before the products by the state */
 bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
 bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */
 /* exchange.c: of an output that a cluster adds up, what comes before OP_RECEIVE. */

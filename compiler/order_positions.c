@@ -148,6 +148,7 @@ void order_put_together(struct order *o)
     if (!p->has_makers)
         put_products_of_positions(o, false);
     o->owes = p->has_makers;
+    order_fetch_for_maps(o);
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);

@@ -93,6 +93,47 @@ static void fetch_left(struct order *o)
     }
 }
 
+/* ... of a product into the state, or of one by a tile too? */
+static bool is_on_the_left(const struct order *o, uint32_t v, bool of_state)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!order_changes_state(o->p, &op) && (of_state || !order_is_by_tile(o->p, &op)))
+            continue;
+        order_resolve(o->p, &op);
+        if (op.a == order_first_of(o->p, v))
+            return true;
+    }
+    return false;
+}
+
+/* Behind the last product by a tile, and what the state's products have on the left. */
+static uint32_t find_last(const struct order *o)
+{
+    uint32_t last = o->begin;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        last = order_is_by_tile(o->p, &o->from[i]) || is_on_the_left(o, o->from[i].v, true) ? i + 1 : last;
+    return last;
+}
+
+/* What maps of the products by the state read of loaded matrices, before these begin: beside them shared memory is slow to
+ * answer. */
+void order_fetch_for_maps(struct order *o)
+{
+    const struct plan *p = o->p;
+    uint8_t reads[PLAN_MAX_OP_READS];
+    for (uint32_t i = o->begin, last = p->sums_heads ? o->begin : find_last(o); i < last; i++) {
+        struct op *op = &o->from[i];
+        const bool is_map = op->kind == OP_MAP && order_is_of_output(p, op) && !order_is_implied(p, op);
+        for (uint32_t k = 0, n = is_map ? plan_op_reads(p, op, reads) : 0; k < n; k++) {
+            if (!plan_is_loaded(&p->values[reads[k]]) || is_on_the_left(o, reads[k], false))
+                continue;
+            order_put_value(o, OP_FETCH, reads[k]);
+            op->flags |= OP_AHEAD;
+        }
+    }
+}
+
 static bool stores_output(const struct plan *p, const struct op *op)
 {
     return op->kind == OP_STORE && order_is_of_output(p, op);
@@ -229,19 +270,6 @@ static void put_beside(struct order *o)
     o->guard = GUARD_ALWAYS;
 }
 
-static bool is_left_of_state(const struct order *o, uint32_t v)
-{
-    for (uint32_t i = o->begin; i < o->end; i++) {
-        struct op op = o->from[i];
-        if (!order_changes_state(o->p, &op))
-            continue;
-        order_resolve(o->p, &op);
-        if (op.a == v)
-            return true;
-    }
-    return false;
-}
-
 static void await_products_by_state(struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -265,8 +293,10 @@ static void put_products_of_columns(struct order *o)
 static void put_products_by_state(struct order *o)
 {
     const struct plan *p = o->p;
-    if (!o->together)
+    if (!o->together) {
+        order_fetch_for_maps(o);
         put_products_of_columns(o);
+    }
     o->guard = GUARD_FIRST;
     order_leave_behind(o, false);
     o->guard = GUARD_ALWAYS;
@@ -326,9 +356,7 @@ void order_put_tile(struct order *o)
 {
     const struct plan *p = o->p;
     const bool alone = plan_is_sum_alone(p);
-    uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
-    for (uint32_t i = o->begin; i < o->end; i++)
-        last = order_is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
+    const uint32_t last = find_last(o);
     const bool awaits = !order_has_positions(o) && !alone && !o->together;
     if (awaits && has_state_sums(o))
         order_put_sync(o, OP_AWAIT, SYNC_STATE);

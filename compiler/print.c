@@ -148,6 +148,8 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
         tg_printf(w, ", decayed by v%u", op->c);
     if (op->flags & OP_CAREFUL)
         tg_printf(w, ", looking for NaN");
+    if (op->kind == OP_MAP && op->flags & OP_AHEAD)
+        tg_printf(w, " of what has been fetched");
 }
 
 static bool has_value(const struct op *op)

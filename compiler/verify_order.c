@@ -218,6 +218,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
     if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]))
         return broken(c, "reads what other warps have written, without a barrier");
+    if (op->kind == OP_MAP && op->flags & OP_AHEAD && plan_is_loaded(&p->values[v]) && !(c->fetched >> v & 1))
+        return broken(c, "a map of what has not been fetched");
     return check_read_of_rows(c, op, v);
 }
 

@@ -240,8 +240,8 @@ void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLV
                      uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
-/* Is there a NaN among the words, or an infinity? */
-LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[16]);
+/* Is there a NaN among the words, or an infinity? `soon`: the answer is waited for. */
+LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[16], bool soon);
 /* Before the product by the tile: bad values out of its left operand. `kept`: the state's products take the words too. */
 void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef left[16], LLVMValueRef careful,
                   bool kept);

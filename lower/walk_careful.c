@@ -10,7 +10,7 @@
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
-enum { WORDS = 16, ROWS = 2, NOWHERE = 1000 }; /* of `left`; a lane's; a position */
+enum { WORDS = 16, CHAINS = 2, ROWS = 2, NOWHERE = 1000 }; /* of `left`; sums beside each other; a lane's; a position */
 
 /* Word i has row i % 2 and these two positions, k = 0 and 1, from the first one of the lane on. */
 static int32_t position_of(uint32_t word, uint32_t k)
@@ -18,14 +18,18 @@ static int32_t position_of(uint32_t word, uint32_t k)
     return (int32_t)(word / 4 * 16 + word / 2 % 2 * 8 + k);
 }
 
-LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[WORDS])
+LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[WORDS], bool soon)
 {
     const tg_dtype io = e->p->shape.io;
-    LLVMValueRef sum = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
+    const uint32_t n = soon ? CHAINS : 1;
+    LLVMValueRef sums[CHAINS], any = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        sums[i] = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
     for (uint32_t i = 0; i < WORDS; i++)
-        sum = add_nothing(e, io, sum, words[i]);
-    LLVMValueRef bits =
-        LLVMBuildAnd(e->b, as(e, sum, e->i32), imm(e, 0x7fff7fff), ""); /* zero of either sign, or NaN */
+        sums[i % n] = add_nothing(e, io, sums[i % n], words[i]);
+    for (uint32_t i = 0; i < n; i++)
+        any = any ? LLVMBuildOr(e->b, any, as(e, sums[i], e->i32), "") : as(e, sums[i], e->i32);
+    LLVMValueRef bits = LLVMBuildAnd(e->b, any, imm(e, 0x7fff7fff), ""); /* zeros of either sign, or NaN */
     LLVMValueRef args[] = {imm(e, -1), LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "")};
     return call(e, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2);
 }
@@ -78,6 +82,17 @@ static void spoil(struct emit *e, LLVMValueRef slot, LLVMValueRef when)
     set(e, slot, choose(e, when, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, slot)));
 }
 
+/* Is the row of the state to become NaN? Only where its products take the words too (`kept`); but it is read in any case, by a
+ * question whose answer is no: the assembler would move the decay of a state that is not read here behind the branch, where it
+ * waits for products that it could run beside. */
+static LLVMValueRef is_state_spoilt(struct emit *e, LLVMValueRef first, bool backward, bool kept)
+{
+    if (!kept)
+        return LLVMBuildICmp(e->b, LLVMIntEQ, first, imm(e, 2 * NOWHERE), "");
+    return LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first, imm(e, backward ? -WALK_TILE : WALK_TILE),
+                         "");
+}
+
 void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef left[WORDS], LLVMValueRef careful,
                   bool kept)
 {
@@ -95,10 +110,8 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValue
     for (uint32_t r = 0; r < n; r++)
         spoil(e, e->registers[op->v][r],
               LLVMBuildICmp(e->b, backward ? LLVMIntSGE : LLVMIntSLE, first[r / 2 % 2], imm(e, r / 4 * 8 + r % 2), ""));
-    for (uint32_t r = 0; kept && r < n_state; r++)
-        spoil(e, e->registers[p->state][w->tile * n_state + r],
-              LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first[r / 2 % 2],
-                            imm(e, backward ? -WALK_TILE : WALK_TILE), ""));
+    for (uint32_t r = 0; (kept || !p->sums_heads) && r < n_state; r++)
+        spoil(e, e->registers[p->state][w->tile * n_state + r], is_state_spoilt(e, first[r / 2 % 2], backward, kept));
     end_if(e, after);
     for (uint32_t i = 0; i < WORDS; i++)
         left[i] = get(e, e->i32, words[i]);

@@ -5,6 +5,7 @@
 #include "lower/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
 
@@ -38,7 +39,9 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     const bool owned = plan_is_owned(e->p, out);
     const int matrix = owned ? owned_matrix(e->p, op) : -1;
     LLVMValueRef words[16];
-    if (matrix >= 0)
+    if (matrix >= 0 && op->flags & OP_AHEAD)
+        memcpy(words, w->words[matrix], sizeof words);
+    else if (matrix >= 0)
         load_all_owned(e, w, (uint32_t)matrix,
                        words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);

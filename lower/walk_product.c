@@ -274,7 +274,7 @@ void walk_fetch(struct emit *e, struct walk *w, const struct op *op)
 {
     load_all_owned(e, w, op->v, w->words[op->v]);
     if (op->flags & OP_CAREFUL)
-        w->careful[op->v] = careful_sees(e, w->words[op->v]);
+        w->careful[op->v] = careful_sees(e, w->words[op->v], false);
 }
 
 /* Words times the factor of their positions, one of the operands' maps; in the input type, as the operand would be. */
@@ -389,7 +389,7 @@ static void product_of_computed(struct emit *e, struct walk *w, const struct op 
     begin_sum(e, w, op);
     pack_computed(e, w, op, words);
     if (op->v != e->p->state)
-        careful_left(e, w, op, words, careful_sees(e, words), false);
+        careful_left(e, w, op, words, careful_sees(e, words, true), false);
     issue_by_words(e, w, op, words, right_operand(e, w, op));
 }
 

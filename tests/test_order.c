@@ -326,6 +326,26 @@ static void check_exponentials(struct plan *p)
     }
 }
 
+/* A map of a product by the state reads its matrix before that begins; what products have on the left is fetched for these. */
+static void check_fetched(struct plan *p)
+{
+    static const struct {
+        const char *variant, *row;
+        bool before;
+    } cases[] = {{"gated-delta", "walk", true}, {"kda", "walk", true}, {"mlstm-sig", "walk", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1};
+        const bool built = build_row(p, tg_variant_find(cases[i].variant), "walk", cases[i].row, &shape);
+        bool fetched = false, before = false;
+        for (uint32_t k = 0; built && k < p->n_ops; k++) {
+            before |= fetched && p->ops[k].kind == OP_CONTRACT && p->ops[k].a == p->state;
+            fetched |= p->ops[k].kind == OP_FETCH && !(p->ops[k].flags & OP_CAREFUL);
+        }
+        tap_expect(built && before == cases[i].before, "%s %s: %s is fetched before its products by the state",
+                   cases[i].variant, cases[i].row, before ? "something" : "nothing");
+    }
+}
+
 /* What the state behind a segment meets: once, by all warps, and stored when all have made their part. */
 static void check_met(struct plan *p)
 {
@@ -385,6 +405,7 @@ int main(int argc, char **argv)
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     check_row("maps of tokens are made before their walk", check_early);
     check_row("exponentials that two maps have alike are made once", check_exponentials);
+    check_row("what maps read is fetched before the products that they are of", check_fetched);
     check_row("states behind segments meet those that arrive there", check_met);
     return tap_finish();
 }
