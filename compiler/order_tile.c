@@ -93,7 +93,7 @@ static void fetch_left(struct order *o)
     }
 }
 
-/* ... of a product into the state, or of one by a tile too? */
+/* Has a product into the state the value on its left, or, unless it is `of_state` alone, one by a tile? */
 static bool is_on_the_left(const struct order *o, uint32_t v, bool of_state)
 {
     for (uint32_t i = o->begin; i < o->end; i++) {
