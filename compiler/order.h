@@ -8,7 +8,7 @@
 
 struct order {
     struct plan *p;
-    struct op from[PLAN_MAX_OPS]; /* as pass nest left them */
+    struct op from[PLAN_MAX_OPS]; /* as pass nest left them; maps know what is fetched ahead */
     bool placed[PLAN_MAX_OPS];
     uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
     tg_bits cleaned;        /* matrices on the left with zeros where NaN may have been */

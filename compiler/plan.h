@@ -182,7 +182,7 @@ enum op_flags {
     OP_ONTO = 8,       /* a product is added to what is there */
     OP_DECAYED = 16,   /* times 2^c before */
     OP_AHEAD = 32,  /* OP_LOAD, OP_INIT: for all steps of a round, before the first of them. OP_MAP: what it reads of a
-                        * loaded matrix has been fetched */
+                     * loaded matrix has been fetched */
     OP_BEHIND = 64, /* OP_STORE: of all steps of a round, behind the last of them */
     OP_ONCE = 128   /* OP_LOAD: before the first step of the loop that it is in */
 };

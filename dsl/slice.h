@@ -103,7 +103,8 @@ bool tg_tile_is_steady(const tg_algorithm *algorithm, uint32_t tile);
 /* Is it the transition of a CARRY? Has it the states behind chunks? */
 bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile);
 bool tg_tile_is_behind(const tg_algorithm *algorithm, uint32_t tile);
-/* Is it a CONTRACT of such states, matrices, with others like them, one number of each, which the row that walks a segment makes behind its last chunk? */
+/* Is it a CONTRACT of such states, matrices, with others like them: one number of each, which the row that walks a segment
+ * makes behind its last chunk? */
 bool tg_tile_sums_behind(const tg_algorithm *algorithm, uint32_t tile);
 /* Has the tile an entry for the end of each segment, for either reason? */
 bool tg_tile_is_of_ends(const tg_algorithm *algorithm, uint32_t tile);

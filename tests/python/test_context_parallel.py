@@ -1,5 +1,5 @@
-"""Context parallelism on 1, 2 and 4 processes, on GPUs 8 (ranks.py has the cases), and what can be seen without ranks: which tokens
-lie where, and what a piece makes of a state. On several GPUs: by NCCL."""
+"""Context parallelism on 1, 2 and 4 processes, on GPUs on 8 too (ranks.py has the cases), and what can be seen without
+ranks: which tokens lie where, and what a piece makes of a state. On several GPUs: by NCCL."""
 
 import functools
 import os
