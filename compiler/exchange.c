@@ -56,14 +56,17 @@ static uint32_t first_free(const struct plan *p, uint32_t begin, uint32_t end, u
     return free;
 }
 
-/* Where v can be sent: it is made, the other one has had time to say that its place is free, and a product is under way. */
+/* Where v can be sent: it is made, the other one has had time to say that its place is free, and a product is under way that was
+ * issued since. Those that were issued with v are awaited with it, one behind the other, and nothing stands between. */
 static uint32_t first_sent(const struct plan *p, uint32_t from, uint32_t end, uint32_t v)
 {
     uint32_t made = from;
     for (uint32_t i = from; i < end; i++)
         made = writes(&p->ops[i], v) ? i + 1 : made;
+    while (made < end && p->ops[made].kind == OP_AWAIT && p->ops[made].sync == SYNC_PRODUCT)
+        made++;
     for (uint32_t i = made; i < end; i++)
-        if (p->ops[i].kind == OP_AWAIT)
+        if (p->ops[i].kind == OP_AWAIT || p->ops[i].kind == OP_RECEIVE)
             return i;
     return end;
 }
