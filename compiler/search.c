@@ -405,9 +405,10 @@ static const tg_space *space_of(const tg_variant *variant, const tg_schedule *ta
     return NULL;
 }
 
-static bool is_wanted(const struct tg_table *table, const tg_point *point, uint32_t which)
+static bool is_wanted(const struct search *s, const struct tg_table *table, const tg_point *point, uint32_t which)
 {
-    const bool by_name = table->declared->by_name || (point && point->by_name);
+    const uint32_t when = table->declared->by_name | (point ? point->by_name : 0);
+    const bool by_name = when & TG_NAMED || (when & TG_NAMED_ALONE && group_of(s->shape) == 1);
     return tg_point_keeps(table, point) == ((which & TG_EACH_KEEPING) != 0) && (!by_name || which & TG_EACH_BY_NAME);
 }
 
@@ -419,7 +420,7 @@ static void search_table(struct search *s, const tg_variant *variant, const stru
     const tg_point *point;
     tg_schedule declared;
     for (uint32_t at = 0; tg_point_next(table, &at, &point);) {
-        if (!is_wanted(table, point, which) || tg_point_slice(table, point, &declared, &s->slices) != TG_OK)
+        if (!is_wanted(s, table, point, which) || tg_point_slice(table, point, &declared, &s->slices) != TG_OK)
             continue;
         const uint32_t room = declared.max_tokens;
         const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && plan_takes_ragged(s->shape));

@@ -491,7 +491,8 @@ typedef struct tg_kernel_row {
     uint8_t mma;                     /* tg_mma */
     uint8_t warps;                   /* warps of a thread block */
     uint8_t
-        stages; /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2, of walks on warpgroups 3 where there is room */
+        stages; /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2, of walks on warpgroups 3 where there is room; a
+                 * row that makes gradients with decays of channels takes fewer where there are fewer steps, or no room for so many */
     uint8_t blocks_per_sm; /* registers are limited so that this many fit; 0: as ptxas likes */
     uint8_t only;          /* TG_IF_... that must hold */
     uint8_t has, lacks;    /* only for algorithms that have the one tile, and do not have the other; 0: all */
@@ -505,6 +506,12 @@ typedef struct tg_kernel_row {
 enum {
     TG_FIXED_CUT = 1,   /* its chunk, and the length of its segments */
     TG_FIXED_BLOCKS = 2 /* what its rows have: blocks, warps, stages */
+};
+/* When a schedule is not taken by default, but only where it is named or tuning has found it fastest. */
+enum {
+    TG_NAMED = 1, /* always */
+    TG_NAMED_ALONE =
+        2 /* where each head has queries and keys of its own: it sums up what heads give those that they share */
 };
 typedef struct tg_point {
     const char *name;          /* NULL: the points end here */
@@ -526,7 +533,7 @@ typedef struct tg_schedule {
     const tg_algorithm *algorithm;
     uint32_t chunk;      /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens; /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
-    uint32_t by_name;    /* 1: never taken by default, only where it is named or tuning has found it fastest */
+    uint32_t by_name;    /* TG_NAMED, TG_NAMED_ALONE; 0: never */
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];

@@ -56,7 +56,7 @@ SCHEDULE(n_started, "n-started", tg_mlstm_sig_norm_algorithm, 3,
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK, NS), WALK(TG_ROLE_P, H, S, N, QN)});
 
 /* What nobody gets who does not ask for it. */
-SCHEDULE(named, "named", tg_mlstm_sig_algorithm, 2, .by_name = 1, .rows = {GATES, WALK(TG_ROLE_NONE, H, S)});
+SCHEDULE(named, "named", tg_mlstm_sig_algorithm, 2, .by_name = TG_NAMED, .rows = {GATES, WALK(TG_ROLE_NONE, H, S)});
 
 static const char *const no_aliases[] = {NULL};
 static const tg_schedule *const schedules[] = {&by_state, &by_one, &kept, &by_sync, NULL};

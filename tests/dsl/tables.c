@@ -5,7 +5,7 @@ enum { GONE = N_GOOD + 3 }; /* a tile that good has not */
 
 static const tg_point points[] = {
     {.name = "whole"},
-    {.name = "cut", .changes = "seg=8 state.Lkv=32", .by_name = 1},
+    {.name = "cut", .changes = "seg=8 state.Lkv=32", .by_name = TG_NAMED},
     {.name = "of-others", .has = GONE},
     {.name = "narrow", .changes = "H.warps=4 H.dhv=P/32", .lacks = GONE},
     {.name = "keeps", .changes = "seg=4", .kept = {GONE, C}, .max_tokens = 7},
@@ -97,7 +97,7 @@ void test_tables(void **state)
         assert_string_equal(s.name, names[i]);
         assert_string_equal(rows_of(&s), rows[i]);
         assert_ptr_equal(s.algorithm, good.algorithm);
-        assert_int_equal(s.by_name, i == 1);
+        assert_int_equal(s.by_name, i == 1 ? TG_NAMED : 0);
         assert_int_equal(s.max_tokens, i == 3 ? 7 : 0);
     }
     assert_false(tg_variant_schedule(&variant, TG_COUNT(names), &s));
