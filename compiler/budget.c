@@ -135,17 +135,21 @@ static bool check_held(struct plan *p)
     return false;
 }
 
+uint32_t plan_shared_limit(const struct plan *p)
+{
+    const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1,
+                   share = p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER;
+    return resident > 1 && share < p->target->shared_optin ? share : p->target->shared_optin;
+}
+
 bool pass_budget(struct plan *p)
 {
     bool ok = true;
-    const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
-    uint32_t limit = p->target->shared_optin;
-    if (resident > 1 && p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER < limit)
-        limit = p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER;
+    const uint32_t limit = plan_shared_limit(p);
     if (p->shared_bytes > limit) {
         plan_refuse(p, "TG0531", "use smaller blocks or fewer stages",
                     "kernel %s needs %u bytes of shared memory; at most %u%s", p->row->name, p->shared_bytes, limit,
-                    resident > 1 ? " with that many blocks a multiprocessor" : "");
+                    p->row->blocks_per_sm > 1 ? " with that many blocks a multiprocessor" : "");
         ok = false;
     }
     if (p->row->mma != TG_MMA_NONE)

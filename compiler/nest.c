@@ -60,7 +60,7 @@ static void close_nest(struct builder *b)
 static const uint8_t loop_order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_MEMBER};
 
 /* Where the number of steps is known and there is a slot for each, none waits for another to be read. */
-static void look_ahead(struct nest *nest, uint32_t mma)
+void plan_look_ahead(struct nest *nest, uint32_t mma)
 {
     const uint32_t known = plan_known_steps(nest);
     nest->steps_ahead = mma != TG_MMA_NONE && known && known <= nest->stages ? known : nest->stages - 1;
@@ -83,7 +83,7 @@ static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
         nest->loops[nest->n_loops++] = (struct loop){
             .dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
     }
-    look_ahead(nest, p->row->mma);
+    plan_look_ahead(nest, p->row->mma);
     return true;
 }
 

@@ -433,10 +433,39 @@ static void place_shared(struct plan *p)
     p->shared_bytes = p->sums_offset + uniform_sums(p) * 4 * (p->threads / 32);
 }
 
+/* Rings of so many stages, but no more than there are steps. */
+enum { LEAST_STAGES = 2 };
+static void set_stages(struct plan *p, uint32_t stages)
+{
+    for (uint32_t n = 0; n < p->n_nests; n++) {
+        struct nest *nest = &p->nests[n];
+        const uint32_t known = plan_known_steps(nest), most = known && known < stages ? known : stages;
+        nest->stages = most > LEAST_STAGES ? most : LEAST_STAGES;
+        plan_look_ahead(nest, p->row->mma);
+    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].nest >= 0 && in_shared(&p->values[i]))
+            p->values[i].stages = (uint8_t)p->nests[p->values[i].nest].stages;
+}
+
+/* Where a row makes gradients with decays of channels: as many as it asks for, if there is room. */
+static void fit_rings(struct plan *p)
+{
+    plan_keep_rows(p);
+    for (uint32_t stages = p->row->stages; stages >= LEAST_STAGES; stages--) {
+        set_stages(p, stages);
+        place_shared(p);
+        if (p->shared_bytes <= plan_shared_limit(p))
+            break;
+    }
+}
+
 bool pass_pipeline(struct plan *p)
 {
     if (!fill_rings(p))
         return false;
+    if (p->spreads)
+        fit_rings(p);
     if (p->thread_dim)
         plan_share_out(p);
     for (uint32_t n = 0; n < p->n_nests; n++)

@@ -342,6 +342,9 @@ bool pass_rounds(struct plan *p);
 bool pass_walk(struct plan *p);
 bool pass_order(struct plan *p);
 bool pass_compose(struct plan *p);
+/* nest.c: how many steps ahead a nest of so many stages loads; budget.c: the shared memory that a thread block may have */
+void plan_look_ahead(struct nest *nest, uint32_t mma);
+uint32_t plan_shared_limit(const struct plan *p);
 /* operands.c: is every tile where the operations that take it can find it? False after reporting which is not. */
 bool plan_check_operands(const struct plan *p);
 /* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
