@@ -472,7 +472,7 @@ static uint32_t heads_summed_by(const tg_kernel_row *row, const tg_algorithm *al
 static bool is_for_heads(const tg_kernel_row *row, const tg_algorithm *algorithm, const tg_shape_class *shape,
                          uint32_t tile)
 {
-    return row->mma == TG_MMA_WGMMA && group_of(shape) > 1 && is_for_sums(algorithm, tile);
+    return row->mma != TG_MMA_NONE && group_of(shape) > 1 && is_for_sums(algorithm, tile);
 }
 
 bool plan_is_for_heads(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)

@@ -133,21 +133,32 @@ static void suite_linear(void)
 }
 
 /* Heads that share queries: by pairs where they fill the GPU so, else in segments of all walks, which measured faster than pairs in
- * segments (bench/NOTES.md, 2026-11-26). */
+ * segments (bench/NOTES.md, 2026-11-26). With decays of channels each head writes its own gradients, which rows sum up; wide states
+ * are two thread blocks' (2026-11-28). */
 static void suite_gradients(void)
 {
     static const struct {
+        const tg_variant *variant;
         tg_sizes sizes;
+        uint32_t group, dqk, dhv;
         const char *name;
-    } rows[] = {{{1, 32, 8192, 0}, "segments-all-paired"},
-                {{1, 32, 32768, 0}, "segments-all-paired"},
-                {{8, 32, 4096, 0}, "walk-paired"}};
-    if (!tap_begin("gradients of few heads of the delta rule are cut in all walks"))
+    } rows[] = {{&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, 128, "segments-all-paired"},
+                {&tg_gated_delta, {1, 32, 32768, 0}, 2, 128, 128, "segments-all-paired"},
+                {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, 128, "walk-paired"},
+                {&tg_kda, {8, 32, 8192, 0}, 1, 128, 128, "walk"},
+                {&tg_kda, {8, 32, 8192, 0}, 2, 128, 128, "walk-sums"},
+                {&tg_kda, {1, 8, 32768, 0}, 4, 128, 128, "segments-sums"},
+                {&tg_kda_safe, {4, 16, 8192, 0}, 1, 128, 256, "walk-cluster"},
+                {&tg_kda, {4, 16, 8192, 0}, 1, 192, 192, "walk-wide"},
+                {&tg_gla, {8, 16, 8192, 0}, 4, 128, 256, "walk-sums"},
+                {&tg_gla, {8, 4, 8192, 0}, 1, 256, 512, "walk-wide-cluster"},
+                {&tg_gla, {8, 4, 8192, 0}, 2, 256, 512, "walk-wide-sums-cluster"}};
+    if (!tap_begin("gradients are made by the walks that fill the GPU, and heads' sums by rows or clusters"))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 2};
+        const tg_shape_class class = {.io = TG_BF16, .dqk = rows[i].dqk, .dhv = rows[i].dhv, .group = rows[i].group};
         tg_schedule s = {.name = ""};
-        tap_expect(tg_schedule_default(tg_gated_delta.backward, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
+        tap_expect(tg_schedule_default(rows[i].variant->backward, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
                                        &silent_sink) == TG_OK &&
                        strcmp(s.name, rows[i].name) == 0,
                    "row %zu: %s", i, s.name);
@@ -194,6 +205,8 @@ static void suite_kept(void)
         {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, "walk-keep", "walk-paired-kept", 1, 1},
         {&tg_delta_net, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_kda, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
+        {&tg_kda, {8, 32, 8192, 0}, 2, 128, "walk-keep", "walk-sums-kept", 1, 1},
+        {&tg_kda, {4, 16, 8192, 0}, 1, 256, "walk-keep", "walk-cluster-kept", 1, 1},
         {&tg_mlstm_sig, {1, 16, 65536, 0}, 1, 256, "segments-keep", "segments-kept", 128, 128},
     };
     if (!tap_begin("schedules that keep tensors are cut as the model likes it"))
@@ -318,7 +331,8 @@ static double best_of_all(const struct drawn *drawn, uint32_t seed)
             own = (*space)->schedule == table.declared ? *space : own;
         for (uint32_t at = 0; tg_point_next(&table, &at, &point);) {
             tg_schedule s;
-            if (tg_point_bind(&table, point, NULL, &s, NULL) != TG_OK || s.max_tokens || s.by_name || s.kept[0])
+            if (tg_point_bind(&table, point, NULL, &s, NULL) != TG_OK || s.max_tokens || s.kept[0] ||
+                s.by_name & (drawn->class.group == 1 ? TG_NAMED | TG_NAMED_ALONE : TG_NAMED))
                 continue;
             const double seconds = best_point(drawn, &s, point ? point->fixed : 0, own, &state);
             best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;

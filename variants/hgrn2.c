@@ -20,7 +20,7 @@ enum { GAMMA = 1 };
 #define LAMBDA(x) TG_ADD(TG_MUL(x, REST), TG_SCALAR(GAMMA))
 #define KEY_TENSOR [K] = {"k", TG_IO, 0, {TG_T, TG_DQK}}, [MADE_K] = {"kx", TG_F32, 0, {TG_T, TG_DQK}},
 #define KEY_GRADIENT_TENSOR
-#define KEY_GRADIENT
+#define KEY_GRADIENT(...)
 #define GATE_TENSORS [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_FORGET},
 #define GATES                                                                                                          \
     TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_LOG2(LAMBDA(TG_SIGMOID(TG_KV(GX)))), TG_NUM(LEAST_LOG2))),                        \

@@ -28,10 +28,11 @@ enum {
     DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
     ADD_Q, ADD_K, DC, DTR,       /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     CQ, DCK,                     /* walks: the states and their gradients once more, for dQ and dK */
-    SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, /* ... and their way to XG: kda.inc */
+    SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, XL, /* ... and their way to XG: kda.inc */
     SE, YS,                      /* ... where sequences are cut: the states behind chunks; Y less YK [chunk, dqk] */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
     GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
+    DQM, DKM,                    /* what a head gives dQ and dK, for the sum over heads [T, dqk] */
     NI, NG, QS, BK, QRK, NR, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
     XC, XG, E, PE, TE, TX, DA,       /* the gradient of the log decay, natural log [T, dqk] */
 

@@ -66,11 +66,16 @@ static const tg_schedule fused = {
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
-/* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k; but sums over dhv (rv),
- * which dV makes. */
-#define CHANNEL_KEY_ROWS                                                                                               \
-    {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2, KEYS},            \
-    PARAMETER_ROWS
+/* All of it in one row by lanes that have channels, where dqk is a multiple of 64; but sums over dhv (rv), which dV makes. Where heads
+ * share q and k each writes what it gives their gradients, which rows sum up (`sums`). */
+#define KEYS_OF(...)                                                                                                   \
+    {ROW("keys", (__VA_ARGS__, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,              \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}}
+#define HEADS_ROW(name_, out, position)                                                                                \
+    {ROW(name_, (out)), .warps = 2, .blocks_per_sm = 1,                                                                \
+     .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
+#define CHANNEL_KEY_ROWS KEYS_OF(DQ, DK), PARAMETER_ROWS
+#define SUMMED_KEY_ROWS  KEYS_OF(DQM, DKM), HEADS_ROW("dQsum", DQ, TG_LQ), HEADS_ROW("dKsum", DK, TG_LKV), PARAMETER_ROWS
 #define GATE_GRADIENT_ROWS                                                                                             \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
     {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
@@ -196,13 +201,17 @@ static const tg_schedule walk_gates = {
     {ROW("dstate", (DCK)), .only = TG_IF_CUT, KEY_WALK},                                                               \
     {ROW("dcompose", (DCK)), COMPOSED},                                                                                \
     {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                             \
-    {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
+    {ROW("walked", (XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define NARROW_WALKS \
     "N.warps=4 N.stages=0 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
+/* Where the state has more values than the keys' walks have room for: two thread blocks, a cluster that adds up what is by dqk. */
+#define PAIR_OF_VALUES "dQi.dhv=C/128 dKi.dhv=C/128"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = "walk-kept", KEPT},
+    {.name = "walk-cluster", .changes = PAIR_OF_VALUES},
+    {.name = "walk-cluster-kept", .changes = PAIR_OF_VALUES, KEPT},
     {.name = NULL},
 };
 #define STATE_GRADIENT_ROW {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
@@ -211,28 +220,64 @@ static const tg_schedule back_walk = {
     .rows = {BACK_CHUNK_ROW, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
 };
 /* ... that begin with the states which are made for the values' walks; `ends` puts right what chunks say of <C, dC> (kda.inc). */
-static const tg_point back_cut_points[] = {{.name = "segments", .changes = "seg=32"}, {.name = NULL}};
-static const tg_schedule back_cut = {
-    SCHEDULE("segments"), .chunk = 64, .points = back_cut_points,
-    .rows = {BACK_CHUNK_ROW,
-             VALUE_WALKS((DR, DV, RV)),
-             STATE_GRADIENT_ROW,
-             {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},
-             {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},
-             {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},
-             {ROW("ends", (YS)), .warps = 2, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
-             CHANNEL_KEY_ROWS},
-};
-/* Where heads share q and k. */
-static const tg_point back_walk_keys_points[] = {
-    {.name = "walk-keys"},
-    {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
-    {.name = "segments-keys", .changes = "seg=32", .lacks = KR}, /* ... which have too many tensors */
+static const tg_point back_cut_points[] = {
+    {.name = "segments", .changes = "seg=32"},
+    {.name = "segments-cluster", .changes = "seg=32 " PAIR_OF_VALUES},
     {.name = NULL},
 };
-static const tg_schedule back_walk_keys = {
-    SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {{UNIT_ROW}, {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS((DR, DV)), KEY_ROWS},
+#define CUT_ROWS                                                                                                       \
+    VALUE_WALKS((DR, DV, RV)), STATE_GRADIENT_ROW,                                                                     \
+    {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},                                                                     \
+    {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                  \
+    {ROW("walked", (YK, XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
+    {ROW("ends", (YS)), .warps = 2, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}}
+static const tg_schedule back_cut = {
+    SCHEDULE("segments"), .chunk = 64, .points = back_cut_points,
+    .rows = {BACK_CHUNK_ROW, CUT_ROWS, CHANNEL_KEY_ROWS},
+};
+/* The same where heads share q and k, whose unit rows are made once for them. */
+#define SHARED_CHUNK_ROWS                                                                                              \
+    {UNIT_ROW},                                                                                                        \
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .has = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(2)}
+static const tg_point back_walk_sums_points[] = {
+    {.name = "walk-sums"},
+    {.name = "walk-sums-narrow", .changes = NARROW_WALKS},
+    {.name = "walk-sums-kept", KEPT},
+    {.name = "walk-sums-cluster", .changes = PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_sums = {
+    SCHEDULE("walk-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_walk_sums_points,
+    .rows = {SHARED_CHUNK_ROWS, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
+};
+/* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
+static const tg_point back_wide_points[] = {
+    {.name = "walk-wide", .changes = NARROW_WALKS},
+    {.name = "walk-wide-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_wide = {
+    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
+};
+static const tg_point back_wide_sums_points[] = {
+    {.name = "walk-wide-sums", .changes = NARROW_WALKS},
+    {.name = "walk-wide-sums-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_wide_sums = {
+    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
+};
+static const tg_point back_cut_sums_points[] = {
+    {.name = "segments-sums", .changes = "seg=32"},
+    {.name = "segments-sums-cluster", .changes = "seg=32 " PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_cut_sums = {
+    SCHEDULE("segments-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_cut_sums_points,
+    .rows = {SHARED_CHUNK_ROWS, CUT_ROWS, SUMMED_KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
@@ -246,12 +291,11 @@ static const tg_schedule back_walk_gates = {
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
-static const tg_space back_cut_space = BACK_SPACE("segments", back_cut),
-                      back_walk_keys_space = BACK_SPACE("segments-keys", back_walk_keys);
-const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_walk_keys_space, NULL};
+static const tg_space back_cut_space = BACK_SPACE("segments", back_cut), back_cut_sums_space = BACK_SPACE("segments-sums", back_cut_sums);
+const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_cut_sums_space, NULL};
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &walk_gates, &fused, &portable, NULL};
-const tg_schedule *const tg_kda_at_once[] = {&back_walk, NULL};
-const tg_schedule *const tg_kda_cut[] = {&back_cut, NULL};
-const tg_schedule *const tg_kda_walked[] = {&back_walk_keys, &back_walk_gates, NULL};
+const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, &back_wide, &back_wide_sums, NULL};
+const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
+const tg_schedule *const tg_kda_walked[] = {&back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

@@ -45,6 +45,7 @@ enum {
     DC,                        /* gradient of the state after the chunk [chunk, dqk, dhv] */
     DQI, DQG, DP, DPG, DQS, DQH, /* dQ */
     DKI, DKG, KP, KPG, DKS, DKH, /* dK */
+    DQM, DKM,                  /* what a head gives dQ and dK, for the sum over heads [T, dqk] */
     DVI, VQ, VP, DVS,          /* dV; VQ: queries, scaled */
     QDQ,   /* q o dq of a head [T, dqk] */
     KDK,   /* k o dk of a head [T, dqk] */
@@ -59,7 +60,7 @@ enum {
     UQ, BONUS, /* scale u q [T, dqk]; what of its own value a token reads, its sum with k [T] */
     VDH,       /* v.dh [T] */
     UT, SUM_U, DU, /* gradient of U: of a token, of a chunk, of all [T, dqk], [chunk, dqk], [NH, dqk] */
-    SF, ADD_Q, ADD_K, SQ, SK, Y, ZK, YK, /* walks: their way to X, vector.inc */
+    SF, ADD_Q, ADD_K, SQ, SK, Y, ZK, YK, XL, /* walks: their way to X, vector.inc */
     VECTOR_TILES,             /* the variant's own begin here: at most 8 */
     DGATE = VECTOR_TILES + 8, /* what a variant makes of DA: the gradient of its gate [T, dqk] */
 };

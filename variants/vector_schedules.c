@@ -39,10 +39,10 @@ static const tg_schedule step = {
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 #define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT, BONUS)), ALL_CHANNELS(resident_)}
-/* ... and what gradients need: keys that are made there, and the sums where another row reads them. */
-#define BACK_CHUNK_ROW(...)                                                                                            \
-    {ROW("pairs", (P, QB, KE, GT, BONUS, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS(3)},                             \
-    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS(3)}
+/* ... and keys that are made there, which gradients need. */
+#define BACK_CHUNK_ROW                                                                                                 \
+    {ROW("pairs", (P, QB, KE, GT, BONUS)), .lacks = MADE_K, ALL_CHANNELS(3)},                                          \
+    {ROW("pairs", (P, QB, KE, K, GT)), .has = MADE_K, ALL_CHANNELS(3)}
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
@@ -149,13 +149,17 @@ static const tg_schedule walk_gates = {
     {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},                                                                    \
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
     {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},                                                                   \
-    {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
+    {ROW("chunks", (XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define KEY_ROWS {ROW("dQ", (DQ, QDQ)), KEYS}, {ROW("dK", (DK, KDK, RK)), KEYS}, DGATE_ROWS
-/* ... all in one by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
-#define AT_ONCE                                                                                                        \
-    {ROW("keys", (DQ, DK, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2,             \
-     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}},           \
+/* ... all in one by lanes that have channels, where dqk is a multiple of 64. Where heads share q and k each writes what it gives
+ * their gradients, which rows sum up (`sums`). */
+#define AT_ONCE(...)                                                                                                   \
+    {ROW("keys", (__VA_ARGS__, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,        \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},                                  \
     DBONUS_ROW
+#define HEADS_ROW(name_, out, position)                                                                                \
+    {ROW(name_, (out)), .warps = 2, .blocks_per_sm = 1,                                                                \
+     .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
 #define NARROW_WALKS \
     "dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
 /* Where the state has more values than one thread block takes: two, a cluster that adds up what both have of positions by dqk. */
@@ -165,25 +169,48 @@ static const tg_point back_walk_points[] = {
     {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW_WALKS " seg=32"},
+    {.name = "walk-cluster", .changes = PAIR_OF(256)},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW(), STATE_WALKS, AT_ONCE},
+    .rows = {BACK_CHUNK_ROW, STATE_WALKS, AT_ONCE(DQ, DK)},
 };
-/* Where heads share q and k. */
-static const tg_point back_walk_keys_points[] = {
-    {.name = "walk-keys"},
-    {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
-    {.name = "walk-keys-cluster", .changes = PAIR_OF(256)},
-    {.name = "walk-keys-cluster-narrow", .changes = PAIR_OF(192)},
+static const tg_point back_walk_sums_points[] = {
+    {.name = "walk-sums"},
+    {.name = "walk-sums-narrow", .changes = NARROW_WALKS},
+    {.name = "segments-sums", .changes = "seg=32"},
+    {.name = "segments-sums-narrow", .changes = NARROW_WALKS " seg=32"},
+    {.name = "walk-sums-cluster", .changes = PAIR_OF(256)},
     {.name = NULL},
 };
-static const tg_schedule back_walk_keys = {
-    SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {BACK_CHUNK_ROW(B, BE), STATE_WALKS, KEY_ROWS},
+#define AT_ONCE_SUMMED AT_ONCE(DQM, DKM), HEADS_ROW("dQsum", DQ, TG_LQ), HEADS_ROW("dKsum", DK, TG_LKV)
+static const tg_schedule back_walk_sums = {
+    SCHEDULE("walk-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_walk_sums_points,
+    .rows = {BACK_CHUNK_ROW, STATE_WALKS, AT_ONCE_SUMMED},
 };
-/* Where dqk is neither 64 nor 128. */
+/* For dqk beyond 128, of which no row has all channels in registers: sums of gates go through memory. */
+static const tg_point back_wide_points[] = {
+    {.name = "walk-wide"},
+    {.name = "walk-wide-narrow", .changes = NARROW_WALKS},
+    {.name = "walk-wide-cluster", .changes = PAIR_OF(256)},
+    {.name = NULL},
+};
+static const tg_schedule back_wide = {
+    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
+    .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, AT_ONCE(DQ, DK)},
+};
+static const tg_point back_wide_sums_points[] = {
+    {.name = "walk-wide-sums"},
+    {.name = "walk-wide-sums-narrow", .changes = NARROW_WALKS},
+    {.name = "walk-wide-sums-cluster", .changes = PAIR_OF(256)},
+    {.name = NULL},
+};
+static const tg_schedule back_wide_sums = {
+    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
+    .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, AT_ONCE_SUMMED},
+};
+/* Where dqk is no multiple of 64. */
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
@@ -204,12 +231,12 @@ static const tg_vary vary[] = {
 #define SPACE(name_, schedule_)                                                                                        \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary, .n_vary = TG_COUNT(vary)}
 static const tg_space walk_space = SPACE("segments", walk), walk_gates_space = SPACE("segments-gates", walk_gates),
-                      back_walk_space = SPACE("segments", back_walk),
+                      back_walk_space = SPACE("segments", back_walk), back_walk_sums_space = SPACE("segments-sums", back_walk_sums),
                       back_walk_gates_space = SPACE("segments-gates", back_walk_gates);
 const tg_space *const tg_vector_forward_spaces[] = {&walk_space, &walk_gates_space, NULL};
-const tg_space *const tg_vector_backward_spaces[] = {&back_walk_space, &back_walk_gates_space, NULL};
+const tg_space *const tg_vector_backward_spaces[] = {&back_walk_space, &back_walk_sums_space, &back_walk_gates_space, NULL};
 
-const tg_schedule *const tg_vector_at_once[] = {&back_walk, NULL};
-const tg_schedule *const tg_vector_walked[] = {&back_walk_keys, &back_walk_gates, NULL};
+const tg_schedule *const tg_vector_at_once[] = {&back_walk, &back_walk_sums, &back_wide, &back_wide_sums, NULL};
+const tg_schedule *const tg_vector_walked[] = {&back_walk_gates, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};

@@ -64,6 +64,7 @@ static const struct {
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
     {"nla-backward", "walk-parts", 176},            /* dQ, whose part of dhv is 256 wide */
     {"nla-backward", "walk-deep", 20},              /* dK at 256, 256 */
+    {"rwkv6-backward", "walk-cluster", 72},         /* keys at 128, 384 */
 };
 
 static bool begins(const char *text, const char *with)

@@ -79,7 +79,7 @@ static const struct wide_walk {
     {&tg_delta_net, true, {.schedule = "walk-parts-split", .width = {256, 512}}},
     {&tg_gated_delta, true, {.schedule = "segments-parts", .width = {128, 256}}},
     {&tg_gla, true, {.schedule = "walk-gates-cluster", .width = {256, 512}}},
-    {&tg_rwkv6, true, {.schedule = "walk-keys-cluster-narrow", .width = {128, 384}}},
+    {&tg_rwkv6, true, {.schedule = "walk-cluster", .width = {128, 384}}},
     {&tg_nla, true, {.schedule = "walk-n", .width = {128, 128}}},
     {&tg_nla, true, {.schedule = "walk", .width = {128, 256}}},
     {&tg_nla, true, {.schedule = "segments-n-grouped", .width = {64, 128}}},
@@ -87,6 +87,10 @@ static const struct wide_walk {
     {&tg_gated_delta, true, {.schedule = "segments-all-paired-kept vcompose.warps=4", .width = {128, 128}, .group = 2}},
     {&tg_gated_delta, true, {.schedule = "segments-all ncompose.warps=4", .width = {128, 96}}},
     {&tg_gated_delta, true, {.schedule = "segments-all", .width = {192, 128}}},
+    {&tg_kda, true, {.schedule = "segments-cluster", .width = {128, 256}}},
+    {&tg_kda_safe, true, {.schedule = "walk-sums-cluster", .width = {128, 256}, .group = 2}},
+    {&tg_kda, true, {.schedule = "walk-wide-cluster", .width = {256, 256}}},
+    {&tg_gla, true, {.schedule = "walk-wide-sums-cluster", .width = {256, 512}, .group = 2}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)

@@ -448,8 +448,8 @@ static const struct change {
      "kernel dK makes kx in parts, which cannot be kept", 256, NULL},
     {"a sum that is made in parts, of the input type", "gated-delta-backward", "walk-grouped dQ.dhv=P/128", NULL, NULL,
      NULL, NULL, "TG0525", "kernel dQ makes dqh in parts, which are fp32", 0, NULL},
-    {"parts of a sum, for rows that lanes load", "kda-backward", "walk-keys dQi.dhv=P/128", NULL, NULL, NULL, NULL,
-     "TG0524", "kernel dQ cannot take, in parts, tile dqi", 0, "dqi"},
+    {"parts of a sum, for rows that lanes load", "kda-backward", "walk dQi.dhv=P/128", NULL, NULL, NULL, NULL, "TG0524",
+     "kernel keys cannot take, in parts, tile dqi", 0, "dqi"},
     {"what begins a gradient, kept", "mlstm-sig-backward", "tfla", "dqg", NULL, NULL, NULL, "TG0524",
      "kernel dQ cannot begin a sum with tile dqg", 0, NULL},
 };
