@@ -503,14 +503,14 @@ static double lines_moved(const struct plan *p)
     return columns < LINE ? 1 + rest_of_line * ((double)LINE / columns - 1) : 1;
 }
 
-/* Parts of a sum lie beside each other, so that each of them writes pieces of the L2's sectors. */
+/* Parts of numbers lie beside each other, so that each of them writes pieces of the L2's sectors. */
 static double parts_bytes(const struct plan *p, const tg_sizes *s)
 {
     enum { SECTOR = 32 };
     double bytes = 0;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
         const uint32_t parts = p->parts[t];
-        if ((p->slice.stores >> t & 1) && parts > 1)
+        if ((p->slice.stores >> t & 1) && parts > 1 && plan_part_step(p, t) == 1)
             bytes += tensor_bytes(p, s, t) * fmin(parts, (double)SECTOR / sizeof(float));
     }
     return bytes;

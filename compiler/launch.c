@@ -48,7 +48,7 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
     return n;
 }
 
-/* Strides of B, NH and of every axis but the innermost dqk or dhv, whose neighbours are adjacent unless parts lie between. */
+/* Strides of B, NH and of every axis but the innermost one, whose neighbours are adjacent unless parts lie between. */
 static uint32_t n_strides(const struct plan *p, uint32_t tile)
 {
     const uint8_t *axes = plan_memory_axes(p, tile);
@@ -56,8 +56,8 @@ static uint32_t n_strides(const struct plan *p, uint32_t tile)
     uint32_t n = 0;
     while (n < TG_MAX_AXES && axes[n] != TG_AXIS_NONE)
         n++;
-    const bool dense = last == TG_DQK || last == TG_DHV || last == TG_LKV;
-    return 2 + n - (dense && p->parts[tile] == 1 ? 1 : 0);
+    const bool dense = plan_is_width(last) || (last == TG_LKV && p->parts[tile] == 1);
+    return 2 + n - (dense ? 1 : 0);
 }
 
 static tg_bits tensors_of(const struct plan *p)

@@ -29,6 +29,12 @@ const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
 uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim);
 uint32_t plan_last_axis(const struct plan *p, uint32_t tile);
+/* ... elements from one part of it to the next, where it is a sum in parts (signature.c: add_parts). */
+uint32_t plan_part_step(const struct plan *p, uint32_t tile);
+static inline bool plan_is_width(uint32_t axis)
+{
+    return axis == TG_DQK || axis == TG_DHV;
+}
 /* Is a state that lies otherwise than declared read only where any order will do? False after reporting. */
 bool plan_check_states(const struct plan *p);
 /* Where sequences of a step may have no tokens, their states are in a pool: there they stay as they are. */

@@ -96,6 +96,22 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
     }
 }
 
+/* Parts of a sum: of numbers of dqk or dhv before these, so that neighbours stay beside each other; else last. */
+static void add_parts(tg_tensor_info *to, uint32_t parts)
+{
+    uint32_t at = 0;
+    while (at < TG_MAX_AXES && to->axes[at] != TG_AXIS_NONE)
+        at++;
+    if (parts == 1 || at == TG_MAX_AXES)
+        return;
+    to->parts = (uint8_t)parts;
+    if (at && plan_is_width(to->axes[at - 1])) {
+        to->axes[at] = to->axes[at - 1];
+        at--;
+    }
+    to->axes[at] = TG_PARTS;
+}
+
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
 bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct tg_slices *slices,
                   const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink)
@@ -122,13 +138,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             for (uint32_t axis = 0; axis < TG_MAX_AXES; axis++)
                 to->axes[axis] = axes[axis] == TG_LKV ? TG_POSITION : axes[axis];
             to->segment = (uint16_t)tg_tile_segment(schedule, t);
-            const uint32_t parts = plan_parts(schedule, slices, shape, t);
-            for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)
-                if (to->axes[axis] == TG_AXIS_NONE) {
-                    to->axes[axis] = TG_PARTS;
-                    to->parts = (uint8_t)parts;
-                    break;
-                }
+            add_parts(to, plan_parts(schedule, slices, shape, t));
         }
         if (!workspace)
             add_tables(program, shape, index);

@@ -57,6 +57,12 @@ uint32_t plan_last_axis(const struct plan *p, uint32_t tile)
     return last;
 }
 
+uint32_t plan_part_step(const struct plan *p, uint32_t tile)
+{
+    const uint32_t last = plan_last_axis(p, tile);
+    return plan_is_width(last) ? plan_dim_size(p, last) : 1;
+}
+
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
 {
     if (shape->state && tg_tensor_is_state(tensor))

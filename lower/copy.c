@@ -179,12 +179,13 @@ static LLVMValueRef constant_load(struct emit *e, bool constant, LLVMTypeRef typ
 }
 
 /* The sum of the parts that thread blocks wrote, in order. */
-static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from, uint32_t parts)
+static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from, uint32_t tile)
 {
+    const uint32_t step = 4 * plan_part_step(e->p, tile);
     LLVMValueRef sum = constant_load(e, constant, e->f32, from, 4);
-    for (uint32_t i = 1; i < parts; i++)
-        sum =
-            LLVMBuildFAdd(e->b, sum, constant_load(e, constant, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
+    for (uint32_t i = 1; i < e->p->parts[tile]; i++)
+        sum = LLVMBuildFAdd(e->b, sum, constant_load(e, constant, e->f32, byte_offset(e, from, imm64(e, step * i)), 4),
+                            "");
     return sum;
 }
 
@@ -224,7 +225,7 @@ static void load_valid(struct emit *e, tg_operand operand, uint32_t tile, LLVMVa
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
     } else if (dtype == TG_F32) {
-        set(e, reg[0], load_parts(e, constant, from, e->p->parts[tile]));
+        set(e, reg[0], load_parts(e, constant, from, tile));
     } else {
         LLVMValueRef x = constant_load(e, constant, dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
         set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));

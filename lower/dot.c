@@ -3,6 +3,7 @@
  * Gate gradients are made of them: q.dq and k.dk per token from the fp32 values, before
  * these are rounded, and <C, dC> per chunk. Where a tile is cut into blocks of a parallel dimension, every
  * thread block writes its part and the reader adds the parts in order: no atomics, the same bits every run. */
+#include "compiler/plan_program.h"
 #include "lower/emit.h"
 
 /* Is it a sum of squares of what is read straight from memory? That is read once then. */
@@ -100,8 +101,8 @@ void emit_dot(struct emit *e, const struct op *op)
         dot_tile(e, op);
 }
 
-/* Which of the parts in memory this thread block writes: its block among those of the summed dimensions. */
-LLVMValueRef part_index(struct emit *e, uint32_t tile)
+/* Where the part is that this thread block writes, in bytes: its block among those of the summed dimensions. */
+LLVMValueRef part_offset(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
     const uint32_t split = plan_split_dims(p, tile);
@@ -109,5 +110,5 @@ LLVMValueRef part_index(struct emit *e, uint32_t tile)
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if (split >> d & 1)
             index = add(e, mul(e, index, imm(e, plan_blocks(p, d))), divide(e, e->at.start[d], imm(e, p->block[d])));
-    return index;
+    return mul(e, index, imm(e, 4 * plan_part_step(p, tile)));
 }

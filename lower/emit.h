@@ -286,7 +286,7 @@ void emit_map(struct emit *e, const struct op *op);
 
 /* ---- dot.c ------------------------------------------------------------------------------------------- */
 void emit_dot(struct emit *e, const struct op *op);
-LLVMValueRef part_index(struct emit *e, uint32_t tile); /* i32 */
+LLVMValueRef part_offset(struct emit *e, uint32_t tile); /* i32, bytes */
 
 /* ---- careful.c: NaN only where it belongs ------------------------------------------------------------------ */
 /* The barrier of a step, which tells all threads whether one saw NaN in what it copied of v. Sets e->careful. */

@@ -320,7 +320,7 @@ static void store_rows(struct emit *e, const struct op *op)
         LLVMValueRef row = fragment_row(e, v, c);
         LLVMBasicBlockRef after_row = begin_if(e, inside(e, &e->at, v->dims[0], v->extent[0], row));
         LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, NULL);
-        address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
+        address = byte_offset(e, address, part_offset(e, op->tile));
         store_float(e, plan_memory_dtype(e->p, op->tile), get(e, e->f32, e->registers[op->v][2 * c]), address);
         end_if(e, after_row);
     }
@@ -348,7 +348,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
         LLVMValueRef pair = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x, imm(e, 0), "");
         x = LLVMBuildInsertElement(e->b, pair, get(e, e->f32, reg[1]), imm(e, 1), "");
     } else if (dtype == TG_F32) {
-        address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
+        address = byte_offset(e, address, part_offset(e, op->tile));
     } else {
         x = LLVMBuildFPTrunc(e->b, x, dtype == TG_BF16 ? e->bfloat : e->half, "");
     }

@@ -164,16 +164,16 @@ void walk_put(struct emit *e, struct walk *w, const struct op *op)
 static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
 {
     const struct value *v = &e->p->values[op->v];
-    const uint32_t parts = e->p->parts[op->tile], row = parts * plan_dim_size(e->p, e->p->owner);
+    const uint32_t row = e->p->parts[op->tile] * plan_dim_size(e->p, e->p->owner);
     LLVMValueRef column = tile_column(e, 0),
                  first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
-    first = byte_offset(e, first, mul(e, part_index(e, op->tile), imm(e, 4)));
+    first = byte_offset(e, first, part_offset(e, op->tile));
     for (uint32_t c = 0; c < WALK_TILE / 4; c++) {
         const uint32_t position = c / 2 * 8 + c % 2;
         LLVMBasicBlockRef after = begin_if(e, less(e, add(e, column, imm(e, position)), e->at.length));
         for (uint32_t i = 0; i < 2; i++) {
             LLVMBasicBlockRef there = begin_inside(e, e->p->owner, owner_eight(e, w, i));
-            LLVMValueRef to = byte_offset(e, first, imm64(e, 4 * (position * row + 8 * i * parts)));
+            LLVMValueRef to = byte_offset(e, first, imm64(e, 4 * (position * row + 8 * i)));
             LLVMSetAlignment(LLVMBuildStore(e->b, x[c / 2 * 4 + 2 * i + c % 2], to), 4);
             end_inside(e, there);
         }

@@ -119,7 +119,7 @@ typedef struct tg_tensor_info {
     uint8_t dtype;             /* tg_dtype, never TG_IO */
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED, TG_NO_HEADS */
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
-    uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
+    uint8_t parts;             /* extent of TG_PARTS where that is an axis, else 0 */
     uint16_t segment; /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
                                 * longest could need; 0: each chunk has its own */
     uint8_t place;    /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
