@@ -6,6 +6,7 @@
  * candidates that `tegula tune` timed; of the middle ones the kernels count, too; of the last ones, what bench/choice.py
  * found. */
 #include "cli/cli.h"
+#include "compiler/plan_program.h"
 #include "dsl/bind.h"
 #include "dsl/fields.h"
 #include "kernels/tap.h"
@@ -67,6 +68,8 @@ static int n_points, n_kernels, n_unknown, n_sweeps, n_tuned;
 static bool is_before_composing;
 /* ... or from before decode steps held their state: so is what it says of `step`, and of `step8` without a normaliser. */
 static bool is_before_holding;
+/* ... or from before parts of a sum had their numbers of dqk or dhv side by side: and of what makes such a sum in parts. */
+static bool is_before_rows;
 
 static int64_t integer(const json_t *object, const char *key, int64_t otherwise)
 {
@@ -80,6 +83,21 @@ static const char *string(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+static bool has_rows_in_parts(const tg_schedule *schedule, const tg_shape_class *class)
+{
+    const tg_algorithm *a = schedule->algorithm;
+    struct tg_slices slices;
+    bool has = false;
+    tg_schedule_slice(schedule, schedule->n_rows, &slices);
+    for (uint32_t t = 1; t < a->n_tensors; t++) {
+        uint32_t last = TG_AXIS_NONE;
+        for (uint32_t i = 0; i < TG_MAX_AXES && a->tensors[t].axes[i] != TG_AXIS_NONE; i++)
+            last = a->tensors[t].axes[i];
+        has |= plan_is_width(last) && plan_parts(schedule, &slices, class, t) > 1;
+    }
+    return has;
+}
+
 /* A schedule that was measured once and is declared no more tells nothing. */
 static bool predict(struct point *point, const tg_shape_class *class, tg_cost *sum)
 {
@@ -88,6 +106,8 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
     tg_schedule schedule;
     context.sink = silent_sink;
     if (!variant || !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
+        return false;
+    if (is_before_rows && has_rows_in_parts(&schedule, class))
         return false;
     schedule.chunk = point->sizes.chunk ? (uint32_t)point->sizes.chunk : schedule.chunk;
     return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
@@ -205,6 +225,7 @@ static void add_kernels(const json_t *shape, const char *name, const json_t *of)
     context.sink = silent_sink;
     if (!variant || strchr(string(of, "schedule"), '.') ||
         !schedule_from_text(&context, variant, target, &class, NULL, string(of, "schedule"), &schedule) ||
+        (is_before_rows && has_rows_in_parts(&schedule, &class)) ||
         tg_cost_kernels(&schedule, target, &class, &sizes, costs, &silent_sink) != TG_OK)
         return;
     double call = 0;
@@ -272,6 +293,7 @@ static void read_results(const char *path, enum kind kind)
         json_t *line = json_loads(text, 0, NULL);
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
+        is_before_rows = line && strcmp(string(line, "date"), "2026-11-28") < 0;
         if (kind == TUNED && line && json_object_get(line, "ratio"))
             add_tuned(line);
         if (kind != TUNED && line && json_object_get(line, "shape"))

@@ -17,6 +17,9 @@
 #define CUT_STATES(stages_)                                                                                            \
     .mma = TG_MMA_WGMMA, .warps = 4, .stages = stages_, .blocks_per_sm = 2,                                            \
     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
+/* What each head gives, of those that share it: threads have two channels, 4 bytes each. */
+#define HEADS(position)                                                                                                \
+    .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
 /* Where operands are made in the kernel: a thread block has a whole row, four channels a thread, and its sum. */
 #define ROWS .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(128)}
 #define COMPOSED_BY_VALUES                                                                                             \

@@ -135,8 +135,6 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(stages_), VALUES},                                           \
     {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), .makers = 4, VALUES}
 #define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
-#define HEADS(position) /* threads have two channels: 4 bytes each are loaded */                                        \
-    .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
 #define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW
 

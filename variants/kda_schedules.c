@@ -71,11 +71,9 @@ static const tg_schedule fused = {
 #define KEYS_OF(...)                                                                                                   \
     {ROW("keys", (__VA_ARGS__, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,              \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}}
-#define HEADS_ROW(name_, out, position)                                                                                \
-    {ROW(name_, (out)), .warps = 2, .blocks_per_sm = 1,                                                                \
-     .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
 #define CHANNEL_KEY_ROWS KEYS_OF(DQ, DK), PARAMETER_ROWS
-#define SUMMED_KEY_ROWS  KEYS_OF(DQM, DKM), HEADS_ROW("dQsum", DQ, TG_LQ), HEADS_ROW("dKsum", DK, TG_LKV), PARAMETER_ROWS
+#define SUMMED_KEY_ROWS                                                                                                \
+    KEYS_OF(DQM, DKM), {ROW("dQsum", (DQ)), HEADS(TG_LQ)}, {ROW("dKsum", (DK)), HEADS(TG_LKV)}, PARAMETER_ROWS
 #define GATE_GRADIENT_ROWS                                                                                             \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
     {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
