@@ -433,8 +433,9 @@ static void place_shared(struct plan *p)
     p->shared_bytes = p->sums_offset + uniform_sums(p) * 4 * (p->threads / 32);
 }
 
-/* Rings of so many stages, but no more than there are steps. */
 enum { LEAST_STAGES = 2 };
+
+/* Rings of so many stages, but no more than there are steps. */
 static void set_stages(struct plan *p, uint32_t stages)
 {
     for (uint32_t n = 0; n < p->n_nests; n++) {

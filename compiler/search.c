@@ -408,7 +408,7 @@ static const tg_space *space_of(const tg_variant *variant, const tg_schedule *ta
 static bool is_wanted(const struct search *s, const struct tg_table *table, const tg_point *point, uint32_t which)
 {
     const uint32_t when = table->declared->by_name | (point ? point->by_name : 0);
-    const bool by_name = when & TG_NAMED || (when & TG_NAMED_ALONE && group_of(s->shape) == 1);
+    const bool by_name = when & ~(uint32_t)TG_NAMED_ALONE || (when & TG_NAMED_ALONE && group_of(s->shape) == 1);
     return tg_point_keeps(table, point) == ((which & TG_EACH_KEEPING) != 0) && (!by_name || which & TG_EACH_BY_NAME);
 }
 

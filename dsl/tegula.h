@@ -509,9 +509,8 @@ enum {
 };
 /* When a schedule is not taken by default, but only where it is named or tuning has found it fastest. */
 enum {
-    TG_NAMED = 1, /* always */
-    TG_NAMED_ALONE =
-        2 /* where each head has queries and keys of its own: it sums up what heads give those that they share */
+    TG_NAMED = 1,      /* always */
+    TG_NAMED_ALONE = 2 /* where no heads share queries and keys: it sums up what those give that do */
 };
 typedef struct tg_point {
     const char *name;          /* NULL: the points end here */

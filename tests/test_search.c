@@ -166,6 +166,30 @@ static void suite_gradients(void)
     tap_end();
 }
 
+static void note_sums(void *user, const tg_choice *choice)
+{
+    *(bool *)user |= strstr(choice->declared->name, "-sums") != NULL;
+}
+
+/* Planning them takes a decision time, and where each head has its own keys they are never best. */
+static void suite_sums(void)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_sizes sizes = {8, 32, 8192, 0};
+    if (!tap_begin("rows that sum up heads are searched where heads share queries and keys, or by name"))
+        return;
+    for (uint32_t group = 1; group <= 2; group++)
+        for (int named = 0; named < 2; named++) {
+            const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = group};
+            bool found = false;
+            (void)tg_schedule_each(tg_kda.backward, target, &class, &sizes, named ? TG_EACH_BY_NAME : 0, note_sums,
+                                   &found, &silent_sink);
+            tap_expect(found == (named || group == 2), "group %u, %s: %s", group, named ? "all" : "by default",
+                       found ? "searched" : "not searched");
+        }
+    tap_end();
+}
+
 /* Both of a pair are found again by what they keep, also of a sequence too short for a segment. */
 static void expect_each_again(const tg_variant *variant, const tg_keeping *pair, const tg_target *target,
                               const tg_shape_class *class, const tg_sizes *sizes)
@@ -420,6 +444,7 @@ int main(int argc, char **argv)
     suite_segments();
     suite_linear();
     suite_gradients();
+    suite_sums();
     suite_kept();
     suite_widths();
     suite_search();
