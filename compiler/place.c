@@ -216,9 +216,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return plan_is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
-    if (v->nest >= 0 || (v->n_dims && is_beside_channels(p, i)) ||
-        (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) ||
-        (v->n_dims && is_copied_row(p, i)) || plan_is_read_while_fetched(p, i))
+    if (v->nest >= 0 || (v->n_dims && is_beside_channels(p, i)) || (v->n_dims && plan_is_width(v->dims[0])) ||
+        is_column(p, i) || (v->n_dims && is_copied_row(p, i)) || plan_is_read_while_fetched(p, i))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
 }

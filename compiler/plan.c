@@ -182,7 +182,7 @@ static uint32_t written_columns(const tg_algorithm *algorithm, const tg_kernel_r
 {
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++) {
         const uint8_t *axes = algorithm->tensors[row->outputs[i]].axes;
-        if (axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV))
+        if (axes[0] == TG_T && plan_is_width(axes[1]))
             return axes[1];
     }
     return 0;

@@ -227,7 +227,7 @@ static const tg_point back_cut_points[] = {
     VALUE_WALKS((DR, DV, RV)), STATE_GRADIENT_ROW,                                                                     \
     {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},                                                                     \
     {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                  \
-    {ROW("walked", (YK, XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
+    {ROW("walked", (YK, XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                         \
     {ROW("ends", (YS)), .warps = 2, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}}
 static const tg_schedule back_cut = {
     SCHEDULE("segments"), .chunk = 64, .points = back_cut_points,
@@ -249,25 +249,6 @@ static const tg_schedule back_walk_sums = {
     SCHEDULE("walk-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_walk_sums_points,
     .rows = {SHARED_CHUNK_ROWS, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
 };
-/* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
-static const tg_point back_wide_points[] = {
-    {.name = "walk-wide", .changes = NARROW_WALKS},
-    {.name = "walk-wide-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
-    {.name = NULL},
-};
-static const tg_schedule back_wide = {
-    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
-    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
-};
-static const tg_point back_wide_sums_points[] = {
-    {.name = "walk-wide-sums", .changes = NARROW_WALKS},
-    {.name = "walk-wide-sums-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
-    {.name = NULL},
-};
-static const tg_schedule back_wide_sums = {
-    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
-    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
-};
 static const tg_point back_cut_sums_points[] = {
     {.name = "segments-sums", .changes = "seg=32"},
     {.name = "segments-sums-cluster", .changes = "seg=32 " PAIR_OF_VALUES},
@@ -277,6 +258,27 @@ static const tg_schedule back_cut_sums = {
     SCHEDULE("segments-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_cut_sums_points,
     .rows = {SHARED_CHUNK_ROWS, CUT_ROWS, SUMMED_KEY_ROWS},
 };
+/* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
+#define WIDE_ROWS {UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW
+static const tg_point back_wide_points[] = {
+    {.name = "walk-wide", .changes = NARROW_WALKS},
+    {.name = "walk-wide-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_wide = {
+    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
+    .rows = {WIDE_ROWS, CHANNEL_KEY_ROWS},
+};
+static const tg_point back_wide_sums_points[] = {
+    {.name = "walk-wide-sums", .changes = NARROW_WALKS},
+    {.name = "walk-wide-sums-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_wide_sums = {
+    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
+    .rows = {WIDE_ROWS, SUMMED_KEY_ROWS},
+};
+/* Where dqk is no multiple of 64. */
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = NULL},
