@@ -302,13 +302,19 @@ static bool find_one_block(struct plan *p)
     return true;
 }
 
+/* So many channels are 2 or 4 a lane. */
+static bool is_of_lanes(uint32_t n)
+{
+    return n == CHANNEL_UNIT || n == 2 * CHANNEL_UNIT;
+}
+
 static bool has_channels(const tg_algorithm *algorithm, tg_operand operand)
 {
     return operand && (tg_operand_mask(algorithm, operand) >> TG_DQK & 1);
 }
 
-/* Are there gradients of what decays by channels in the row, and no other matrix products of these? Whole blocks of 64 or 128 then
- * are in registers (SPACE_CHANNEL). */
+/* Are there gradients of what decays by channels in the row, and no other matrix products of these? Blocks of 64 or 128 then are in
+ * registers (SPACE_CHANNEL), of the last one what there is. */
 static bool find_spreads(const struct plan *p)
 {
     const tg_algorithm *a = p->algorithm;
@@ -328,24 +334,26 @@ static bool find_spreads(const struct plan *p)
         others |= (of_channels && !spreads && !is_sum_of_rows) || s->op != TG_STMT_CONTRACT;
     }
     return any && !others && p->row->mma == TG_MMA_SYNC && p->one_block && !p->by_member &&
-           p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS &&
-           (n == 64 || n == 128) && p->shape.dqk % n == 0;
+           p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS && is_of_lanes(n);
 }
 
-/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels. */
+/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels, of which the
+ * tensor may lack the last. */
 static bool find_channels(struct plan *p)
 {
     p->spreads = p->by_channel = find_spreads(p);
     if (p->spreads)
         return true;
     p->by_channel = tg_row_scans_channels(p->algorithm, p->row, &p->slice);
-    const uint32_t n = p->block[TG_DQK];
-    if (!p->by_channel || (p->one_block && p->row->warps == CHANNEL_WARPS && n == p->shape.dqk &&
-                           (n == 64 || n == 128) && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS))
+    if (!p->by_channel)
+        return true;
+    const uint32_t n = p->block[TG_DQK] = round_up(p->block[TG_DQK], CHANNEL_UNIT);
+    if (p->one_block && p->row->warps == CHANNEL_WARPS && n >= p->shape.dqk && is_of_lanes(n) &&
+        p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS)
         return true;
     plan_refuse(
         p, "TG0535", "let an earlier row without matrix products make them",
-        "kernel %s makes decays of channels: expected 4 warps, a chunk of 64 and all of dqk 64 or 128, not %u warps, "
+        "kernel %s makes decays of channels: expected 4 warps, a chunk of 64 and all of dqk, up to 128, not %u warps, "
         "%u and %u of %u",
         p->row->name, p->row->warps, p->schedule->chunk, n, p->shape.dqk);
     return false;

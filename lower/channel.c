@@ -72,6 +72,13 @@ LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index)
     return unpack(e, as(e, get(e, e->f32, e->registers[v][index & ~1u]), e->i32), index & 1);
 }
 
+LLVMValueRef channel_term(const struct channels *c, uint32_t v, uint32_t index)
+{
+    struct emit *e = c->e;
+    LLVMValueRef x = channel_element(e, v, index), there = plan_is_zero_behind(e->p, v) ? NULL : channels_there(c);
+    return there ? choose(e, there, x, real(e, 0)) : x;
+}
+
 bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u)
 {
     tg_operand reads[TG_MAX_READS];
@@ -193,6 +200,23 @@ LLVMValueRef number_beside(struct emit *e, uint32_t v, LLVMValueRef row)
 
 /* ---- memory ---- */
 
+LLVMValueRef channel_is_there(const struct channels *c, LLVMValueRef channel)
+{
+    return inside(c->e, &c->e->at, TG_DQK, c->n, channel);
+}
+
+LLVMValueRef channels_there(const struct channels *c)
+{
+    return channel_is_there(c, c->first);
+}
+
+/* The first of the lane's channels from which to load: where they are not there the block's first, which is. */
+static LLVMValueRef first_there(const struct channels *c)
+{
+    LLVMValueRef there = channels_there(c);
+    return there ? choose(c->e, there, c->first, imm(c->e, 0)) : c->first;
+}
+
 LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile)
 {
     return mul(e, tensor_stride(e, tile, 2), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
@@ -207,6 +231,15 @@ void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, L
     LLVMSetAlignment(x, c->each * tg_dtype_bytes(dtype));
     for (uint32_t i = 0; i < words; i++)
         set(e, registers[i * (c->each / words)], as(e, LLVMBuildExtractElement(e->b, x, imm(e, i), ""), e->f32));
+}
+
+void channel_load_vector(const struct channels *c, uint32_t v)
+{
+    struct emit *e = c->e;
+    const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
+    channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, first_there(c), NULL),
+                     e->registers[v]);
 }
 
 static void fetch_row(const struct channels *c, uint32_t v, uint32_t r)
@@ -241,8 +274,8 @@ static void load_rows(const struct channels *c, uint32_t v)
                    row_bytes = c->n * bytes, together = 512 / row_bytes;
     LLVMValueRef row = divide(e, e->lane, imm(e, 32 / together)),
                  unit = mul(e, modulo(e, e->lane, imm(e, 32 / together)), imm(e, 16)), first = add(e, c->row, row);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, first,
-                                       divide(e, unit, imm(e, bytes))),
+    LLVMValueRef channel = divide(e, unit, imm(e, bytes)), there = channel_is_there(c, channel),
+                 from = tensor_address(e, value->operand, tile, &e->at, value->dims, first, channel),
                  step = mul(e, channel_row_stride(e, tile), imm64(e, together)),
                  left = opaque(e, sub(e, e->at.length, first));
     for (uint32_t r = 0; r < (bytes == 2 ? ROWS : HALF); r += together) {
@@ -250,7 +283,7 @@ static void load_rows(const struct channels *c, uint32_t v)
         LLVMValueRef in_row = bytes == 2 ? LLVMBuildXor(e->b, unit, turn, "") : unit,
                      in_warp = mul(e, add(e, row, imm(e, r)), imm(e, row_bytes));
         LLVMValueRef to = add(e, mul(e, c->row, imm(e, c->row_bytes)), add(e, in_warp, in_row));
-        async_copy(e, byte_offset(e, waiting_tile(e, v), to), from, 16, less(e, imm(e, r), left));
+        async_copy(e, byte_offset(e, waiting_tile(e, v), to), from, 16, both(e, less(e, imm(e, r), left), there));
         from = byte_offset(e, from, step);
     }
     call0(e, "llvm.nvvm.cp.async.commit.group");
@@ -262,11 +295,14 @@ static void load_other_half(const struct channels *c, uint32_t v)
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
     const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef last = sub(e, e->at.length, imm(e, 1)), row = smaller(e, add(e, c->row, imm(e, HALF)), last);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first),
+    LLVMValueRef there = channels_there(c), last = sub(e, e->at.length, imm(e, 1)),
+                 row = smaller(e, add(e, c->row, imm(e, HALF)), last);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, first_there(c)),
                  stride = channel_row_stride(e, tile);
     for (uint32_t r = HALF; r < ROWS; r++) {
         channel_load_row(c, v, from, &e->registers[v][r * c->each]);
+        for (uint32_t i = r * c->each; there && i < (r + 1) * c->each; i++)
+            set(e, e->registers[v][i], choose(e, there, get(e, e->f32, e->registers[v][i]), real(e, 0)));
         LLVMValueRef is_next = less(e, add(e, c->row, imm(e, r)), last);
         from = byte_offset(e, from, choose(e, is_next, stride, imm64(e, 0)));
     }
@@ -277,9 +313,7 @@ static void load_channels(const struct channels *c, uint32_t v)
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
     if (value->n_dims == 1) {
-        const uint32_t tile = TG_OPERAND_TILE(value->operand);
-        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL),
-                         e->registers[v]);
+        channel_load_vector(c, v);
     } else if (channel_same_before(e->p, v) < 0) {
         load_rows(c, v);
         if (!plan_waits(value))
@@ -446,7 +480,7 @@ static void put_row(struct pass *pass, uint32_t r)
     const struct channels *c = pass->c;
     struct emit *e = c->e;
     put_operands(c, pass->n_operands, channel_place(c, r), pass->operands);
-    LLVMBasicBlockRef after = begin_if(e, less(e, add(e, c->row, imm(e, r)), e->at.length));
+    LLVMBasicBlockRef after = begin_if(e, both(e, less(e, add(e, c->row, imm(e, r)), e->at.length), channels_there(c)));
     for (uint32_t i = 0; i < pass->n_stored; i++) {
         struct stored *s = &pass->stored[i];
         LLVMSetAlignment(LLVMBuildStore(e->b, s->words, s->to),
@@ -503,8 +537,8 @@ static void store_channels(const struct channels *c, const struct op *op)
     LLVMValueRef x[8];
     for (uint32_t j = 0; j < c->each; j++)
         x[j] = channel_element(e, op->v, j);
-    LLVMBasicBlockRef after =
-        begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), "")); /* every warp has it */
+    LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), ""); /* every warp has it */
+    LLVMBasicBlockRef after = begin_if(e, both(e, is_first, channels_there(c)));
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, c->first, NULL);
     LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, dtype, x), to), c->each * tg_dtype_bytes(dtype));
     end_if(e, after);

@@ -26,8 +26,10 @@ void emit_channels(struct emit *e, const struct op *op);
 void put_beside(struct emit *e, uint32_t v);
 /* That of a row. */
 LLVMValueRef number_beside(struct emit *e, uint32_t v, LLVMValueRef row);
-/* An element of such a value: by the warp's row and the lane's channel, row by row. */
+/* An element of such a value: by the warp's row and the lane's channel, row by row. For sums over channels or positions, and for products:
+ * zero where the tensor has no such channel. */
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index);
+LLVMValueRef channel_term(const struct channels *c, uint32_t v, uint32_t index);
 
 /* The decay of a product's query, or key, in the warp's r-th row and the lane's j-th channel; 2^(later - earlier). */
 LLVMValueRef query_decay(const struct channels *c, const struct op *op, uint32_t r, uint32_t j);
@@ -57,6 +59,12 @@ LLVMValueRef channel_place(const struct channels *c, uint32_t r);
 void fetch_channels(const struct channels *c, uint32_t r);
 /* The lane's channels in row `row` of the floats behind the tiles: a row a warp. */
 LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row);
+/* Are the lane's channels, or that which is `channel` of the block, in the tensor? NULL: all are. Of those that are not, loaded rows are
+ * zero, and vectors any number. They are not stored. */
+LLVMValueRef channels_there(const struct channels *c);
+LLVMValueRef channel_is_there(const struct channels *c, LLVMValueRef channel);
+/* A vector of channels from memory, into registers. */
+void channel_load_vector(const struct channels *c, uint32_t v);
 /* Bytes from one position's row to the next. */
 LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile);
 /* Elements of the lane side by side, in memory of either kind. */

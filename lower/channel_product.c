@@ -162,7 +162,7 @@ static LLVMValueRef room_at(const struct channels *c, LLVMValueRef channel)
 static void put_two(const struct channels *c, uint32_t v, uint32_t r, uint32_t j, LLVMValueRef at)
 {
     struct emit *e = c->e;
-    LLVMValueRef word = pack(e, channel_element(e, v, r * c->each + j), channel_element(e, v, (r + 1) * c->each + j));
+    LLVMValueRef word = pack(e, channel_term(c, v, r * c->each + j), channel_term(c, v, (r + 1) * c->each + j));
     LLVMBuildStore(e->b, word, byte_offset(e, at, imm(e, 2 * r)));
 }
 
@@ -286,7 +286,7 @@ static LLVMValueRef weighted(const struct channels *c, uint32_t v, uint32_t r, c
     struct emit *e = c->e;
     LLVMValueRef x[8];
     for (uint32_t j = 0; j < c->each; j++)
-        x[j] = LLVMBuildFMul(e->b, channel_element(e, v, r * c->each + j), weight[j], "");
+        x[j] = LLVMBuildFMul(e->b, channel_term(c, v, r * c->each + j), weight[j], "");
     return channel_words(c, e->p->shape.io, x);
 }
 

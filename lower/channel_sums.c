@@ -60,7 +60,7 @@ static LLVMValueRef is_there(const struct channels *c, uint32_t r)
 /* Element of what is summed: nothing behind the end of the chunk. */
 static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
 {
-    LLVMValueRef x = channel_element(c->e, op->a, r * c->each + j);
+    LLVMValueRef x = channel_term(c, op->a, r * c->each + j);
     return plan_is_zero_behind(c->e->p, op->a) ? x : choose(c->e, is_there(c, r), x, real(c->e, 0));
 }
 
@@ -70,7 +70,7 @@ static void find_addends(const struct channels *c, const struct op *op, LLVMValu
     struct emit *e = c->e;
     bring_waiting(c, op, op->a);
     for (uint32_t i = 0; i < ROWS * c->each; i++)
-        set(e, x[i / c->each][i % c->each] = local(e, e->f32, "addend"), channel_element(e, op->a, i));
+        set(e, x[i / c->each][i % c->each] = local(e, e->f32, "addend"), channel_term(c, op->a, i));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_there(c, ROWS - 1), ""));
     for (uint32_t i = 0; i < ROWS * c->each; i++) {
         LLVMValueRef slot = x[i / c->each][i % c->each];
@@ -246,9 +246,8 @@ static void add_products(const struct channels *c, const struct op *op, LLVMValu
         if (!e->p->spreads)
             fetch_channels(c, r);
         for (uint32_t j = 0; j < c->each; j++) {
-            LLVMValueRef a = channel_element(e, op->a, r * c->each + j);
-            LLVMValueRef b =
-                e->p->algorithm->body[op->stmt].b ? channel_element(e, op->b, r * c->each + j) : real(e, 1);
+            LLVMValueRef a = channel_term(c, op->a, r * c->each + j);
+            LLVMValueRef b = e->p->algorithm->body[op->stmt].b ? channel_term(c, op->b, r * c->each + j) : real(e, 1);
             sums[r] = fma_of(e, a, b, sums[r]);
         }
     }

@@ -90,14 +90,14 @@ static void copy_rows(const struct channels *c, uint32_t v)
     const bool stays = plan_is_loaded_decay(e->p, v);
     LLVMValueRef first = add(e, c->row, row), last = sub(e, e->at.length, imm(e, 1)),
                  begin = stays ? smaller(e, first, last) : first, stride = channel_row_stride(e, tile);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, begin,
-                                       mul(e, unit, imm(e, 16 / bytes))),
+    LLVMValueRef channel = mul(e, unit, imm(e, 16 / bytes)), there = channel_is_there(c, channel),
+                 from = tensor_address(e, value->operand, tile, &e->at, value->dims, begin, channel),
                  to = byte_offset(e, kept_rows(c, v), mul(e, e->lane, imm(e, 16)));
     for (uint32_t r = 0; r < ROWS; r += together) {
         LLVMValueRef position = add(e, first, imm(e, r)), next = add(e, position, imm(e, together)),
                      rows = imm(e, together);
         async_copy(e, byte_offset(e, to, imm(e, r * units * 16)), from, 16,
-                   stays ? NULL : less(e, position, e->at.length));
+                   stays ? there : both(e, less(e, position, e->at.length), there));
         if (stays)
             rows = sub(e, smaller(e, next, last), smaller(e, position, last));
         from = byte_offset(e, from, mul(e, stride, LLVMBuildZExt(e->b, rows, e->i64, "")));
@@ -107,12 +107,8 @@ static void copy_rows(const struct channels *c, uint32_t v)
 static void load_channels(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
-    const struct value *value = &e->p->values[v];
-    if (value->n_dims == 1)
-        channel_load_row(
-            c, v,
-            tensor_address(e, value->operand, TG_OPERAND_TILE(value->operand), &e->at, value->dims, c->first, NULL),
-            e->registers[v]);
+    if (e->p->values[v].n_dims == 1)
+        channel_load_vector(c, v);
     else if (channel_same_before(e->p, v) < 0)
         copy_rows(c, v);
 }
@@ -221,7 +217,8 @@ static void store_channels(const struct channels *c, const struct op *op)
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
     if (v->n_dims == 1) { /* every warp has it */
-        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), ""));
+        LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), "");
+        LLVMBasicBlockRef after = begin_if(e, both(e, is_first, channels_there(c)));
         LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, c->first, NULL);
         store_row(c, op, words_of(c, op, NULL, 0), to);
         end_if(e, after);
@@ -234,7 +231,8 @@ static void store_channels(const struct channels *c, const struct op *op)
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, c->first);
     for (uint32_t r = 0; r < ROWS; r++) {
         LLVMValueRef words = words_of(c, op, x, r);
-        LLVMBasicBlockRef after = begin_if(e, less(e, add(e, row, imm(e, r)), e->at.length));
+        LLVMBasicBlockRef after =
+            begin_if(e, both(e, less(e, add(e, row, imm(e, r)), e->at.length), channels_there(c)));
         store_row(c, op, words, to);
         end_if(e, after);
         to = byte_offset(e, to, stride);
