@@ -15,7 +15,7 @@
 #define T_OF(outputs_)                                                                                                 \
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
-/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory; and with the norms of rows, of which gradients
+/* The same with the gates, where dqk is at most 128: their sums do not go through memory; and with the norms of rows, of which gradients
  * have more in memory. */
 #define CHUNK_ROW(resident_)                                                                                           \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, ALL_CHANNELS(resident_)},                                         \
@@ -66,7 +66,7 @@ static const tg_schedule fused = {
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
-/* All of it in one row by lanes that have channels, where dqk is a multiple of 64; but sums over dhv (rv), which dV makes. Where heads
+/* All of it in one row by lanes that have channels; but sums over dhv (rv), which dV makes. Where heads
  * share q and k each writes what it gives their gradients, which rows sum up (`sums`). */
 #define KEYS_OF(...)                                                                                                   \
     {ROW("keys", (__VA_ARGS__, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,              \
@@ -278,16 +278,6 @@ static const tg_schedule back_wide_sums = {
     SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
     .rows = {WIDE_ROWS, SUMMED_KEY_ROWS},
 };
-/* Where dqk is no multiple of 64. */
-static const tg_point back_walk_gates_points[] = {
-    {.name = "walk-gates"},
-    {.name = NULL},
-};
-static const tg_schedule back_walk_gates = {
-    SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
-    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV)), KEY_ROWS},
-};
-
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
@@ -297,5 +287,4 @@ const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_cut_sum
 const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &walk_gates, &fused, &portable, NULL};
 const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, &back_wide, &back_wide_sums, NULL};
 const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
-const tg_schedule *const tg_kda_walked[] = {&back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

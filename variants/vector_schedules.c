@@ -35,7 +35,7 @@ static const tg_schedule step = {
 #define PAIR_ROW                                                                                                       \
     {ROW("pairs", (P, QB, KE)), .has = P, PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}},        \
     {ROW("ends", (QB, KE)), .lacks = P, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}}
-/* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
+/* ... the same with the gates, where dqk is at most 128: their sums do not go through memory. */
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 #define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT, BONUS)), ALL_CHANNELS(resident_)}
@@ -122,7 +122,7 @@ static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
     .rows = {CHUNK_ROW(3), STATE_ROWS, WALK_ROW},
 };
-/* Where dqk is neither 64 nor 128. */
+/* For dqk beyond 128. */
 static const tg_point walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-half", .changes = HALF},
@@ -151,8 +151,8 @@ static const tg_schedule walk_gates = {
     {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},                                                                   \
     {ROW("chunks", (XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define KEY_ROWS {ROW("dQ", (DQ, QDQ)), KEYS}, {ROW("dK", (DK, KDK, RK)), KEYS}, DGATE_ROWS
-/* ... all in one by lanes that have channels, where dqk is a multiple of 64. Where heads share q and k each writes what it gives
- * their gradients, which rows sum up (`sums`). */
+/* ... all in one by lanes that have channels. Where heads share q and k each writes what it gives their gradients, which rows sum up
+ * (`sums`). */
 #define AT_ONCE(...)                                                                                                   \
     {ROW("keys", (__VA_ARGS__, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,        \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},                                  \
@@ -210,7 +210,7 @@ static const tg_schedule back_wide_sums = {
     SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
     .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, AT_ONCE_SUMMED},
 };
-/* Where dqk is no multiple of 64. */
+/* Where there is no room for that beyond 128 (rwkv6); and by segments. */
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
