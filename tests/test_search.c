@@ -151,7 +151,6 @@ static void suite_gradients(void)
                 {&tg_kda_safe, {4, 16, 8192, 0}, 1, 128, 256, "walk-cluster"},
                 {&tg_kda, {4, 16, 8192, 0}, 1, 192, 192, "walk-wide"},
                 {&tg_kda, {4, 16, 8192, 0}, 1, 96, 96, "walk-narrow"},
-                {&tg_kda, {4, 16, 8192, 0}, 1, 16, 16, "walk-narrow"},
                 {&tg_kda, {4, 16, 8192, 0}, 1, 160, 160, "walk-wide"},
                 {&tg_gla, {4, 16, 8192, 0}, 1, 32, 32, "segments-narrow"},
                 {&tg_gla, {8, 16, 8192, 0}, 4, 128, 256, "walk-sums"},

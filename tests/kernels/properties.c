@@ -244,6 +244,11 @@ static void groups_agree(const struct spec *spec)
     struct spec grouped = *spec, apart = *spec;
     struct many many = {.results = {.n = 0}};
     struct results each = {.n = 0};
+    static const char *const one[] = {"tfla",
+                                      "portable"}; /* the default may be another for a group, which rounds otherwise */
+    for (size_t i = 0; i < sizeof one / sizeof *one && !grouped.schedule && spec->io != TG_F32; i++)
+        if (spec_has_schedule(spec, one[i]))
+            grouped.schedule = apart.schedule = one[i];
     grouped.group = 2;
     grouped.heads = apart.heads = 4;
     if (!open_many(&many, &grouped))
