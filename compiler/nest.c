@@ -337,8 +337,8 @@ static bool find_spreads(const struct plan *p)
            p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS && is_of_lanes(n);
 }
 
-/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels, of which the
- * tensor may lack the last. */
+/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels, of all that
+ * there are in one block. */
 static bool find_channels(struct plan *p)
 {
     p->spreads = p->by_channel = find_spreads(p);

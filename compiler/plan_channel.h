@@ -9,12 +9,14 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 {
     return p->by_channel && plan_has_dim(v, TG_DQK);
 }
+/* Lanes have blocks of so many channels, or twice as many, of which the tensor may lack the last. */
+enum { CHANNEL_UNIT = 64 };
 /* In shared memory it has tiles of the chunk's 64 rows, in which 16-bit tensors wait to be read and, in their place, are operands of
  * products of positions then: queries, keys and, of a second product by the same keys, its queries. What decays by much is
  * multiplied by way of the last of them, in which nothing of 16 bits waits. fp32 tensors wait from there on, half of each warp's rows in a
  * tile, until the first operation that reads rows has them in registers, where the other half is loaded. Behind them are floats of each channel: the references of the four warps,
  * and sums of the four or factors of 16 bits of each pair of them; then numbers of rows. */
-enum { CHANNEL_UNIT = 64, CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
+enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
 enum { CHANNEL_NUMBERS = 4 * CHANNEL_ROWS * CHANNEL_WARPS }; /* bytes of a float a row */
 /* Is it a number a row, made in registers, that maps of channels read? It is in shared memory too: place.c. */
 bool plan_is_beside(const struct plan *p, uint32_t v);
@@ -80,8 +82,8 @@ static inline uint32_t plan_spread_weights(const struct plan *p, const struct op
 uint32_t plan_spread_scratch(const struct plan *p);
 /* Is the value a map of rows that is made at each use? Not one that is stored; and one of several tiles takes their place. */
 bool plan_is_made_anew(const struct plan *p, uint32_t v);
-bool plan_is_zero_behind(const struct plan *p,
-                         uint32_t v); /* the end of the chunk, and the last channel of the tensor? */
+/* Is it zero behind the end of the chunk, and at channels that the tensor does not have? */
+bool plan_is_zero_behind(const struct plan *p, uint32_t v);
 /* Is it decays, of a product, that another kernel has summed up? Behind the end of the chunk they stay what they are there. */
 bool plan_is_loaded_decay(const struct plan *p, uint32_t v);
 /* Rows of channels that are loaded lie behind all that, each warp's where it has had them copied; so do, in fp32, decays that the

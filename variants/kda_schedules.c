@@ -66,8 +66,8 @@ static const tg_schedule fused = {
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
-/* All of it in one row by lanes that have channels; but sums over dhv (rv), which dV makes. Where heads
- * share q and k each writes what it gives their gradients, which rows sum up (`sums`). */
+/* All of it in one row by lanes that have channels; but sums over dhv (rv), which dV makes. Where heads share q and k each writes what it
+ * gives their gradients, which rows sum up (`sums`). */
 #define KEYS_OF(...)                                                                                                   \
     {ROW("keys", (__VA_ARGS__, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 8, .blocks_per_sm = 2,              \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}}
@@ -181,16 +181,16 @@ static const tg_schedule walk_gates = {
 #define COMPOSED .only = TG_IF_CUT, .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
 /* Where sequences are too few all of them are cut: the values' by transitions; with N and dR in memory the other states are sums of
  * products. */
-#define VALUE_WALKS(of_values)                                                                                         \
+#define VALUE_WALKS                                                                                                    \
     {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},                                                       \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                             \
     {ROW("vstate", (DC)), .has = SE, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES}, /* by the transpose of TR */    \
     {ROW("vstate", (DC, DTR)), .lacks = SE, .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                          \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("dV", of_values), .has = DV, ON_WARPGROUPS(2), CUT_VALUES}
-#define WALKED_ROWS(of_values)                                                                                         \
-    VALUE_WALKS(of_values),                                                                                            \
+    {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES}
+#define WALKED_ROWS                                                                                                    \
+    VALUE_WALKS,                                                                                                       \
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
     {ROW("compose", (CQ)), COMPOSED},                                                                                  \
@@ -215,7 +215,7 @@ static const tg_point back_walk_points[] = {
 #define STATE_GRADIENT_ROW {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
+    .rows = {BACK_CHUNK_ROW, WALKED_ROWS, STATE_GRADIENT_ROW, CHANNEL_KEY_ROWS},
 };
 /* ... that begin with the states which are made for the values' walks; `ends` puts right what chunks say of <C, dC> (kda.inc). */
 static const tg_point back_cut_points[] = {
@@ -224,7 +224,7 @@ static const tg_point back_cut_points[] = {
     {.name = NULL},
 };
 #define CUT_ROWS                                                                                                       \
-    VALUE_WALKS((DR, DV, RV)), STATE_GRADIENT_ROW,                                                                     \
+    VALUE_WALKS, STATE_GRADIENT_ROW,                                                                     \
     {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},                                                                     \
     {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                  \
     {ROW("walked", (YK, XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                         \
@@ -247,7 +247,7 @@ static const tg_point back_walk_sums_points[] = {
 };
 static const tg_schedule back_walk_sums = {
     SCHEDULE("walk-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_walk_sums_points,
-    .rows = {SHARED_CHUNK_ROWS, WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
+    .rows = {SHARED_CHUNK_ROWS, WALKED_ROWS, STATE_GRADIENT_ROW, SUMMED_KEY_ROWS},
 };
 static const tg_point back_cut_sums_points[] = {
     {.name = "segments-sums", .changes = "seg=32"},
@@ -259,7 +259,7 @@ static const tg_schedule back_cut_sums = {
     .rows = {SHARED_CHUNK_ROWS, CUT_ROWS, SUMMED_KEY_ROWS},
 };
 /* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
-#define WIDE_ROWS {UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV, RV)), STATE_GRADIENT_ROW
+#define WIDE_ROWS {UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS, STATE_GRADIENT_ROW
 static const tg_point back_wide_points[] = {
     {.name = "walk-wide", .changes = NARROW_WALKS},
     {.name = "walk-wide-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
@@ -278,6 +278,7 @@ static const tg_schedule back_wide_sums = {
     SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
     .rows = {WIDE_ROWS, SUMMED_KEY_ROWS},
 };
+
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}

@@ -239,18 +239,28 @@ static void expect_sum(const struct spec *spec, const tg_host_tensor *sum, const
         expect_both_right(sum, problem, whole, "summed over heads");
 }
 
+/* The schedule that is taken: the default of heads alone may be another one, which rounds otherwise. */
+static bool name_schedule(const struct spec *spec, char *name)
+{
+    struct trial trial;
+    if (!trial_open(&trial, spec))
+        return false;
+    strcpy(name, trial.kernel.program->schedule);
+    trial_close(&trial);
+    return true;
+}
+
 static void groups_agree(const struct spec *spec)
 {
     struct spec grouped = *spec, apart = *spec;
     struct many many = {.results = {.n = 0}};
     struct results each = {.n = 0};
-    static const char *const one[] = {"tfla",
-                                      "portable"}; /* the default may be another for a group, which rounds otherwise */
-    for (size_t i = 0; i < sizeof one / sizeof *one && !grouped.schedule && spec->io != TG_F32; i++)
-        if (spec_has_schedule(spec, one[i]))
-            grouped.schedule = apart.schedule = one[i];
+    char name[sizeof many.forward.kernel.program->schedule];
     grouped.group = 2;
     grouped.heads = apart.heads = 4;
+    if (!name_schedule(&grouped, name))
+        return;
+    grouped.schedule = apart.schedule = spec->schedule ? spec->schedule : name;
     if (!open_many(&many, &grouped))
         return;
     const tg_problem *both[2] = {&many.forward.problem, &many.backward.problem};
