@@ -95,20 +95,51 @@ static bool is_dense(const struct emit *e, const struct value *v, uint32_t tile)
     return plan_last_axis(e->p, tile) == v->dims[1];
 }
 
-/* Calls `each` for every element of rows [begin, end) inside the tensor: columns lie a stride apart. */
-static void for_elements_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_run *each)
+static LLVMValueRef row_inside(struct emit *e, const struct op *op, LLVMValueRef row)
 {
     const struct value *v = &e->p->values[op->v];
-    const struct shape s = fragment_shape(e->p, v);
-    for (uint32_t column_class = 0; column_class < 2 * s.n; column_class++) {
-        LLVMValueRef column = fragment_column(e, v, column_class);
-        LLVMValueRef column_inside = inside_tile(e, &e->at, op->tile, v->dims[1], v->extent[1], column);
-        LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
-        for (uint32_t row_class = begin; row_class < end; row_class++) {
+    return inside_tile(e, &e->at, op->tile, v->dims[0], v->extent[0], row);
+}
+
+/* Are the rows of a tile of 16 all inside the tensor, or none? */
+static bool has_whole_tiles(const struct emit *e, const struct value *v)
+{
+    return !plan_is_position(v->dims[0]) && plan_dim_size(e->p, v->dims[0]) % 16 == 0;
+}
+
+/* Columns of one block, of which it is known whether a tile of 8 is inside the tensor: widths are multiples of 8. */
+static bool has_known_columns(const struct emit *e, const struct value *v)
+{
+    const uint32_t dim = v->dims[1];
+    return !plan_is_position(dim) && e->p->warps_n == 1 && plan_blocks(e->p, dim) == 1;
+}
+
+/* How many tiles of 8 columns have something inside. */
+static uint32_t column_tiles(const struct emit *e, const struct value *v)
+{
+    const uint32_t n = fragment_shape(e->p, v).n, size = plan_dim_size(e->p, v->dims[1]);
+    return has_known_columns(e, v) && size / 8 < n ? size / 8 : n;
+}
+
+static LLVMValueRef column_inside(struct emit *e, const struct op *op, LLVMValueRef column)
+{
+    const struct value *v = &e->p->values[op->v];
+    return has_known_columns(e, v) ? NULL : inside_tile(e, &e->at, op->tile, v->dims[1], v->extent[1], column);
+}
+
+/* Calls `each` for every element of the warp's m-th 16 rows that is inside the tensor: columns lie a stride apart. */
+static void for_elements_of_tile(struct emit *e, const struct op *op, uint32_t m, each_run *each)
+{
+    const struct value *v = &e->p->values[op->v];
+    const uint32_t n = fragment_shape(e->p, v).n;
+    for (uint32_t column_class = 0; column_class < 2 * column_tiles(e, v); column_class++) {
+        LLVMValueRef column = fragment_column(e, v, column_class), is_inside = column_inside(e, op, column);
+        LLVMBasicBlockRef after_column = is_inside ? begin_if(e, is_inside) : NULL;
+        for (uint32_t row_class = 2 * m; row_class < 2 * m + 2; row_class++) {
             LLVMValueRef row = fragment_row(e, v, row_class);
-            LLVMValueRef row_inside = inside_tile(e, &e->at, op->tile, v->dims[0], v->extent[0], row);
-            LLVMBasicBlockRef after_row = row_inside ? begin_if(e, row_inside) : NULL;
-            each(e, op, (row_class / 2 * s.n + column_class / 2) * 4 + row_class % 2 * 2 + column_class % 2, 1,
+            LLVMValueRef inside = has_whole_tiles(e, v) ? NULL : row_inside(e, op, row);
+            LLVMBasicBlockRef after_row = inside ? begin_if(e, inside) : NULL;
+            each(e, op, (m * n + column_class / 2) * 4 + row_class % 2 * 2 + column_class % 2, 1,
                  tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column));
             if (after_row)
                 end_if(e, after_row);
@@ -118,7 +149,20 @@ static void for_elements_of(struct emit *e, const struct op *op, uint32_t begin,
     }
 }
 
-/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address; rows [begin, end). */
+/* ... of tiles [begin, end) of 16 rows. A warp whose rows are behind the last one has one branch around all of them. */
+static void for_elements_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_run *each)
+{
+    const struct value *v = &e->p->values[op->v];
+    for (uint32_t m = begin; m < end; m++) {
+        LLVMValueRef inside = has_whole_tiles(e, v) ? row_inside(e, op, fragment_row(e, v, 2 * m)) : NULL;
+        LLVMBasicBlockRef after = inside ? begin_if(e, inside) : NULL;
+        for_elements_of_tile(e, op, m, each);
+        if (after)
+            end_if(e, after);
+    }
+}
+
+/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address; tiles [begin, end) of 16 rows. */
 static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_run *each)
 {
     const struct value *v = &e->p->values[op->v];
@@ -127,17 +171,16 @@ static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, ui
         for_elements_of(e, op, begin, end, each);
         return;
     }
-    for (uint32_t row_class = begin; row_class < end; row_class++) {
+    for (uint32_t row_class = 2 * begin; row_class < 2 * end; row_class++) {
         LLVMValueRef row = fragment_row(e, v, row_class);
-        LLVMValueRef row_inside = inside(e, &e->at, v->dims[0], v->extent[0], row);
-        LLVMBasicBlockRef after_row = row_inside ? begin_if(e, row_inside) : NULL;
+        LLVMValueRef inside_row = inside(e, &e->at, v->dims[0], v->extent[0], row);
+        LLVMBasicBlockRef after_row = inside_row ? begin_if(e, inside_row) : NULL;
         /* neighbours in dqk and dhv are adjacent: one address a row, constant distances from it */
         LLVMValueRef first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, fragment_column(e, v, 0));
         const uint32_t bytes = 8 * tg_dtype_bytes(plan_memory_dtype(e->p, op->tile));
-        for (uint32_t n = 0; n < s.n; n++) {
-            LLVMValueRef column = fragment_column(e, v, 2 * n);
-            LLVMValueRef column_inside = inside_tile(e, &e->at, op->tile, v->dims[1], v->extent[1], column);
-            LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
+        for (uint32_t n = 0; n < column_tiles(e, v); n++) {
+            LLVMValueRef is_inside = column_inside(e, op, fragment_column(e, v, 2 * n));
+            LLVMBasicBlockRef after_column = is_inside ? begin_if(e, is_inside) : NULL;
             each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, 2,
                  byte_offset(e, first, imm64(e, n * bytes)));
             if (after_column)
@@ -150,7 +193,7 @@ static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, ui
 
 static void for_pairs(struct emit *e, const struct op *op, each_run *each)
 {
-    for_pairs_of(e, op, 0, 2 * fragment_shape(e->p, &e->p->values[op->v]).m, each);
+    for_pairs_of(e, op, 0, fragment_shape(e->p, &e->p->values[op->v]).m, each);
 }
 
 static void load_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address)
@@ -186,7 +229,7 @@ void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m)
     LLVMValueRef there =
         e->p->algorithm->tensors[op.tile].flags & TG_IN ? present(e, op.tile) : NULL; /* absent counts as zero */
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_run);
+    for_pairs_of(e, &op, tile_m, tile_m + 1, load_run);
     if (after)
         end_if(e, after);
 }
