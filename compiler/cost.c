@@ -10,7 +10,7 @@
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
- * and to those of single kernels in 2026-11-23-h200-kernels.json and 2026-11-24-h200-short.json; tests/test_cost.c compares. */
+ * and to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, and to which schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares. */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
@@ -24,15 +24,21 @@
 static const double launch_seconds = 2e-6, launch_hidden = 1.9e-6;
 static const double sync_launch_seconds = 4e-6;                                /* ... with products on mma.sync */
 static const double walk_launch_seconds = 3.5e-6, walk_launch_hidden = 3.3e-6; /* ... on warpgroups */
-static const double block_seconds = 2.5e-6; /* from the start to the first tiles, and from the last sums to memory */
-static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
-static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
-static const double sum_rate = 10e9;        /* elements a second of a multiprocessor: shuffles, exchanges among warps */
-static const double row_sum_rate = 30e9;    /* ... of a kernel without products, each in the registers of a few lanes */
+static const double block_seconds = 2.5e-6;  /* from the start to the first tiles, and from the last sums to memory */
+static const double step_seconds = 0.2e-6;   /* of a ring: wait, barrier, fetch, first product */
+static const double direct_seconds = 0.5e-6; /* ... along chunks: of what is loaded where it is read */
+static const double behind_seconds = 0.3e-6; /* ... of a product that takes what one before it makes */
+static const double chip_bandwidth = 80e9;   /* bytes a second to and from a multiprocessor */
+static const double sum_rate = 10e9;     /* elements a second of a multiprocessor: shuffles, exchanges among warps */
+static const double decay_rate = 70e9;   /* ... pairs of positions by channels, of products with decays of these */
+static const double row_sum_rate = 30e9; /* ... of a kernel without products, each in the registers of a few lanes */
 /* Kernels whose lanes have channels hardly wait for their products, but issue. How many instructions of lanes an element takes, counted
  * in SASS (bench/NOTES.md): that is loaded, mapped, summed or stored; of an operand of a product with a decay, and of a gradient of
  * one, its factors and the way to accumulators and back. */
-static const double of_channel = 2.5, of_pair = 16, of_spread = 16, of_series = 20; /* the last: log1p in a map */
+static const double of_channel = 2.5, of_pair = 16, of_spread = 16, of_series = 12; /* the last: log1p in a map */
+/* ... of a thread that has elements, without products: of what is loaded or stored, of a code of a map, of
+ * two floats that a map reads, or that are summed up. */
+static const double of_access = 2, of_code = 4, of_two_floats = 40, of_exact_sum = 10;
 /* A warp waits for its own instructions, mostly for loads that it uses soon, and for those of the others on its scheduler: cycles from
  * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps). */
 static const double cycles_alone = 3.3, cycles_beside = 1.14, clock_rate = 1.755e9;
@@ -73,7 +79,7 @@ static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocesso
 
 static const double used_by_fours = 2.0 / 3; /* of the multiprocessors: fewer than 32 clusters of four find room */
 
-enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255 };
+enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, LANES = 32, SCHEDULERS = 4 };
 
 /* ---- how often ---- */
 
@@ -205,7 +211,7 @@ static double memory_bytes(const struct plan *p, const tg_sizes *s)
 
 /* Of one thread block. */
 struct work {
-    double steps, flops, sums, state_sums, on_chip, instructions;
+    double steps, flops, decays, sums, state_sums, on_chip, instructions;
 };
 
 /* Of all heads that a thread block works on together. */
@@ -215,6 +221,16 @@ static double elements(const struct plan *p, const struct value *v)
     for (uint32_t i = 0; i < v->n_dims; i++)
         n *= v->extent[i];
     return n;
+}
+
+/* Positions by positions by channels of a product with a decay of channels, whose lanes do not have these. */
+static double decays(const struct plan *p, const struct op *op)
+{
+    const tg_stmt *s = op->stmt < 0 ? NULL : &p->algorithm->body[op->stmt];
+    if (!s || op->kind != OP_CONTRACT || p->by_channel || !tg_stmt_decays(s) ||
+        !(tg_operand_mask(p->algorithm, s->decay) >> TG_DQK & 1))
+        return 0;
+    return (double)p->block[TG_LQ] * p->block[TG_LKV] * fmin(p->block[TG_DQK], p->shape.dqk);
 }
 
 static double loaded(const struct plan *p, const struct value *v)
@@ -253,10 +269,42 @@ static double instructions(const struct plan *p, const struct op *op)
     }
 }
 
+static double two_floats_in_map(const struct plan *p, const struct op *op)
+{
+    tg_operand reads[TG_MAX_READS];
+    double n = 0;
+    for (uint32_t k = 0, all = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < all; k++)
+        n += p->algorithm->tensors[TG_OPERAND_TILE(reads[k])].dtype == TG_F32X2;
+    return n;
+}
+
+/* Of threads that have elements, without products. */
+static double thread_instructions(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    switch (op->kind) {
+    case OP_LOAD:
+    case OP_STORE:
+        return of_access * elements(p, v);
+    case OP_MAP:
+        return (of_code * tg_expr_length(&p->algorithm->body[op->stmt]) + of_series * series_in_map(p, op) +
+                of_two_floats * two_floats_in_map(p, op)) *
+               elements(p, v);
+    case OP_SCAN:
+    case OP_TOTAL:
+        return (v->dtype == TG_F32X2 ? of_exact_sum : 1) * elements(p, &p->values[op->a]);
+    default:
+        return 0;
+    }
+}
+
 static void add_op(const struct plan *p, const struct op *op, double times, struct work *work)
 {
     const struct value *v = &p->values[op->v], *a = &p->values[op->a];
-    work->instructions += p->by_channel ? times * instructions(p, op) : 0;
+    work->instructions += times * (p->by_channel   ? instructions(p, op)
+                                   : p->thread_dim ? thread_instructions(p, op)
+                                                   : 0);
+    work->decays += times * decays(p, op);
     switch (op->kind) {
     case OP_CONTRACT:
         work->flops +=
@@ -449,16 +497,37 @@ static double thread_seconds(const struct plan *p, const tg_sizes *s, const stru
     if (work->steps == 0 && !p->schedule->max_tokens)
         return loopless_block_seconds + waves * together * (work->on_chip / loopless_bandwidth + sums);
     const double block = p->schedule->max_tokens ? token_block_seconds : thread_block_seconds;
-    return waves * (block + tokens * token_seconds + thread_steps_seconds(p, s, work) + together * sums);
+    const double issue =
+        p->schedule->max_tokens ? 0 : together * work->instructions / (LANES * SCHEDULERS) / clock_rate;
+    return waves * (block + tokens * token_seconds + fmax(thread_steps_seconds(p, s, work), issue) + together * sums);
 }
 
 /* Of a thread block whose lanes have channels, and those beside it. */
 static double issue_seconds(const struct plan *p, const struct work *work, double together)
 {
-    enum { LANES = 32, SCHEDULERS = 4 };
     const double of_warp = work->instructions / p->threads, warps = together * p->threads / LANES / SCHEDULERS;
     const double code = of_warp * instructions_there * instruction_bytes;
     return of_warp * (cycles_alone + cycles_beside * warps) * fmax(1, code / code_cache) / clock_rate;
+}
+
+/* Of steps along the chunks on mma.sync, beside the rings': nothing of one step runs beside the one before. */
+static double chain_seconds(const struct plan *p, const tg_sizes *s)
+{
+    const struct nest *nest = NULL;
+    double seconds = 0, step = 0;
+    for (uint32_t i = 0, products = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_NEST) {
+            nest = &p->nests[op->n];
+            products = 0;
+            step = 0;
+        }
+        step += op->kind == OP_LOAD && p->values[op->v].direct ? direct_seconds : 0;
+        step += op->kind == OP_CONTRACT && products++ ? behind_seconds : 0;
+        if (op->kind == OP_END && nest && nest->n_loops == 1 && nest->loops[0].dim == TG_CHUNK && products)
+            seconds += trips(p, s, nest, true) * step;
+    }
+    return seconds;
 }
 
 /* Of all thread blocks, as if memory were infinitely fast. */
@@ -481,9 +550,9 @@ static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, cons
         return thread_seconds(p, s, work, together, waves);
     if (p->by_channel)
         return block_seconds + waves * issue_seconds(p, work, together);
-    const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
+    const double products = work->flops * sms / matrix_rate(p) + work->decays / decay_rate + work->sums / sum_rate;
     const double alone = sums_rows(p) ? work->sums / row_sum_rate : hypot(products, work->on_chip / chip_bandwidth);
-    const double latency = members * block_seconds + work->steps * step_seconds;
+    const double latency = members * block_seconds + work->steps * step_seconds + members * chain_seconds(p, s);
     return waves * hypot(latency + alone, together * alone);
 }
 

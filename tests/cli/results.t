@@ -19,7 +19,8 @@ check mlstmsig $DATA/mlstmsig_b.safetensors --device emu --json
 -- exit 0
 -- stdout
 "ok":true,"device":"Tegula emulator","programs":[{"variant":"mlstm-sig","dtype":"bf16","shape":{"B":
-"schedule":"tfla","origin":"default"}
+"schedule":"tfla
+"origin":"default"}
 "tensors":[{"name":"out.h","rms_ratio":
 "rms_limit":0.004,"max_ratio":
 "max_ratio":

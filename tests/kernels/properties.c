@@ -239,14 +239,20 @@ static void expect_sum(const struct spec *spec, const tg_host_tensor *sum, const
         expect_both_right(sum, problem, whole, "summed over heads");
 }
 
-/* The schedule that is taken: the default of heads alone may be another one, which rounds otherwise. */
-static bool name_schedule(const struct spec *spec, char *name)
+/* The schedules that are taken: the defaults of heads alone may be others, which round otherwise. */
+static bool name_schedules(struct spec *spec, struct spec *like)
 {
-    struct trial trial;
-    if (!trial_open(&trial, spec))
+    static char name[sizeof((tg_program *)NULL)->schedule], backward[sizeof name];
+    struct many many = {.results = {.n = 0}};
+    if (!open_many(&many, spec))
         return false;
-    strcpy(name, trial.kernel.program->schedule);
-    trial_close(&trial);
+    strcpy(name, many.forward.kernel.program->schedule);
+    spec->schedule = like->schedule = spec->schedule ? spec->schedule : name;
+    if (spec->backward) {
+        strcpy(backward, many.backward.kernel.program->schedule);
+        spec->backward = like->backward = *spec->backward ? spec->backward : backward;
+    }
+    close_many(&many);
     return true;
 }
 
@@ -255,13 +261,9 @@ static void groups_agree(const struct spec *spec)
     struct spec grouped = *spec, apart = *spec;
     struct many many = {.results = {.n = 0}};
     struct results each = {.n = 0};
-    char name[sizeof many.forward.kernel.program->schedule];
     grouped.group = 2;
     grouped.heads = apart.heads = 4;
-    if (!name_schedule(&grouped, name))
-        return;
-    grouped.schedule = apart.schedule = spec->schedule ? spec->schedule : name;
-    if (!open_many(&many, &grouped))
+    if (!name_schedules(&grouped, &apart) || !open_many(&many, &grouped))
         return;
     const tg_problem *both[2] = {&many.forward.problem, &many.backward.problem};
     if (results_anew(&apart, repeat_heads, both, &each))
