@@ -10,6 +10,8 @@
 enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
 /* The same where a chunk is inverted: one loop, whose addresses are gone when the inverse is made. */
 enum { REGISTERS_BESIDE_INVERSE = 36 };
+/* Where lanes have one block of channels after another, what they have of one beside the sums of all. */
+enum { REGISTERS_OF_BLOCKS = 40 };
 /* The same beside a state that threads share. */
 enum { REGISTERS_BESIDE_STATE = 36 };
 
@@ -95,7 +97,8 @@ static bool check_registers(struct plan *p)
 {
     uint32_t worst = 0;
     const uint32_t live = live_fragments(p, &worst);
-    p->registers = live + operand_registers(p) + (p->to_and_fro ? REGISTERS_BESIDE_INVERSE : REGISTERS_BASE);
+    p->registers = live + operand_registers(p) + (p->to_and_fro ? REGISTERS_BESIDE_INVERSE : REGISTERS_BASE) +
+                   (p->by_channel && p->n_nests && !p->spreads ? REGISTERS_OF_BLOCKS : 0);
     for (uint32_t n = 0; n < p->n_nests; n++)
         if (p->nests[n].n_loops == 2 && p->nests[n].loops[0].dim != TG_CHUNK) {
             p->registers += REGISTERS_SECOND_LOOP;

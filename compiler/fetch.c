@@ -66,11 +66,17 @@ int nest_fetch(struct builder *b, tg_operand operand)
     if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && (p->one_block || p->by_token) &&
         b->value[from] < 0)
         return nest_begin_state(b, from);
-    const bool is_held = (p->held & positions) == positions || plan_has_single_positions(p);
+    const bool is_held = (p->held & positions) == positions || plan_has_single_positions(p),
+               of_lanes = computed_here && p->by_channel && p->algorithm->body[from].op == TG_STMT_MAP &&
+                          plan_find(p, p->algorithm->body[from].out, nest) < 0;
+    if (of_lanes && nest_make_again(b, p->algorithm->body[from].out) < 0)
+        return -1;
     const int across = computed_here && (is_held || p->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
+    if (of_lanes && !is_crossing)
+        return b->value[from];
     if (computed_here && !is_crossing &&
         (p->thread_dim ? p->algorithm->body[from].op == TG_STMT_MAP : is_map_of_loaded(b, from)))
         return nest_make_again(b, operand);

@@ -337,8 +337,8 @@ static bool find_spreads(const struct plan *p)
            p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS && is_of_lanes(n);
 }
 
-/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels, of all that
- * there are in one block. */
+/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels; where there are
+ * more than 128, of one block after another. */
 static bool find_channels(struct plan *p)
 {
     p->spreads = p->by_channel = find_spreads(p);
@@ -347,16 +347,23 @@ static bool find_channels(struct plan *p)
     p->by_channel = tg_row_scans_channels(p->algorithm, p->row, &p->slice);
     if (!p->by_channel)
         return true;
-    const uint32_t n = p->block[TG_DQK] = round_up(p->block[TG_DQK], CHANNEL_UNIT);
-    if (p->one_block && p->row->warps == CHANNEL_WARPS && n >= p->shape.dqk && is_of_lanes(n) &&
-        p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS)
+    const uint32_t block = round_up(p->block[TG_DQK], CHANNEL_UNIT);
+    p->block[TG_DQK] = is_of_lanes(block) ? block : CHANNEL_UNIT;
+    if (p->one_block && p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS)
         return true;
-    plan_refuse(
-        p, "TG0535", "let an earlier row without matrix products make them",
-        "kernel %s makes decays of channels: expected 4 warps, a chunk of 64 and all of dqk, up to 128, not %u warps, "
-        "%u and %u of %u",
-        p->row->name, p->row->warps, p->schedule->chunk, n, p->shape.dqk);
+    plan_refuse(p, "TG0535", "let an earlier row without matrix products make them",
+                "kernel %s makes decays of channels: expected 4 warps and a chunk of 64, not %u warps and %u",
+                p->row->name, p->row->warps, p->schedule->chunk);
     return false;
+}
+
+/* Does a lane make the map of its channels where it is read, in whichever loop over blocks of these that is? What is stored is made at its
+ * place. */
+static bool is_made_when_read(const struct builder *b, const tg_stmt *s)
+{
+    const struct plan *p = b->p;
+    return p->by_channel && (b->loop_dims >> TG_DQK & 1) && s->op == TG_STMT_MAP &&
+           has_channels(p->algorithm, s->out) && !(p->slice.stores >> TG_OPERAND_TILE(s->out) & 1);
 }
 
 /* Positions that a statement names are the row's: it is computed at those that it is written at. */
@@ -420,7 +427,8 @@ bool pass_nest(struct plan *p)
             b.loop_dims |= 1u << d;
     }
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
-        if (!(p->slice.stmts >> i & 1) || sums_behind(p, &p->algorithm->body[i]))
+        const tg_stmt *s = &p->algorithm->body[i];
+        if (!(p->slice.stmts >> i & 1) || sums_behind(p, s) || is_made_when_read(&b, s))
             continue;
         if (!nest_add(&b, (int)i))
             return false;

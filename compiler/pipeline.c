@@ -42,7 +42,7 @@ static bool fill_rings(struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->stmt >= 0 || v->nest < 0 || v->direct || v->shared_with >= 0)
+        if (v->stmt >= 0 || v->nest < 0 || v->direct || v->shared_with >= 0 || v->space == SPACE_CHANNEL)
             continue;
         struct nest *nest = &p->nests[v->nest];
         if (nest->n_loads == PLAN_MAX_LOADS) {
@@ -246,6 +246,17 @@ static tg_bits find_early_rows(const struct plan *p)
     return early;
 }
 
+/* What lanes have of a block of channels, behind a barrier: all warps have read the block's before. */
+static void load_channels(struct plan *p, uint32_t nest)
+{
+    if (!p->by_channel)
+        return;
+    plan_add_op(p, OP_BARRIER, -1);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].stmt < 0 && p->values[i].nest == (int)nest && p->values[i].space == SPACE_CHANNEL)
+            add_load(p, i);
+}
+
 /* Rebuilds the operation list with copies and synchronisation in it. */
 static void insert_copies(struct plan *p)
 {
@@ -294,6 +305,8 @@ static void insert_copies(struct plan *p)
         *plan_add_op(p, OP_NEST, -1) = *op;
         if (op->kind == OP_NEST && has_ring(p, op->n))
             begin_step(p, op);
+        if (op->kind == OP_NEST)
+            load_channels(p, op->n);
         if (is_shared_out)
             add_late_loads(p, old, i, &loaded); /* behind what is uniform */
     }

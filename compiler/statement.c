@@ -208,6 +208,8 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
 int nest_make_again(struct builder *b, tg_operand operand)
 {
     const int from = nest_producer(b->p, operand);
+    if (b->value[from] < 0)
+        return nest_add(b, from) ? b->value[from] : -1;
     if (!add_simple(b, from, &b->p->algorithm->body[from], OP_MAP, b->domain[from], b->free[from]))
         return -1;
     return b->value[from];

@@ -50,7 +50,7 @@ static bool is_made_at_use(const struct plan *p, uint32_t v)
 LLVMValueRef channel_map_made(struct emit *e, uint32_t v, uint32_t index)
 {
     const int stmt = e->p->values[v].stmt;
-    const struct value *made = &e->p->values[plan_find(e->p, e->p->algorithm->body[stmt].out, -1)];
+    const struct value *made = &e->p->values[plan_find(e->p, e->p->algorithm->body[stmt].out, e->p->values[v].nest)];
     const struct channels c = channels_of(e);
     struct expression *x = expression_begin(e, stmt, made, false);
     LLVMValueRef out = x ? channel_map_element(&c, x, index) : real(e, 0);
@@ -85,7 +85,7 @@ bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u)
     bool is = v == u;
     for (uint32_t k = 0, n = is_made_at_use(p, v) ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
          k < n; k++)
-        is |= channel_is_of(p, (uint32_t)plan_find(p, reads[k], -1), u);
+        is |= channel_is_of(p, (uint32_t)plan_find(p, reads[k], p->values[v].nest), u);
     return is;
 }
 
@@ -259,6 +259,7 @@ int channel_same_before(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < v; i++)
         if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt < 0 && !p->values[i].direct &&
+            p->values[i].nest == p->values[v].nest &&
             TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
             return (int)i;
     return -1;

@@ -153,13 +153,12 @@ static void suite_gradients(void)
                 {&tg_kda, {4, 16, 8192, 0}, 1, 96, 96, "walk-narrow"},
                 {&tg_kda, {4, 16, 8192, 0}, 1, 16, 16, "walk-narrow"},
                 {&tg_kda, {1, 32, 65536, 0}, 1, 16, 16, "segments"},
-                {&tg_kda, {1, 32, 65536, 0}, 1, 128, 256, "segments-cluster"},
                 {&tg_gla, {8, 16, 8192, 0}, 2, 32, 32, "walk-sums-narrow"},
                 {&tg_kda, {4, 16, 8192, 0}, 1, 160, 160, "walk-wide"},
                 {&tg_gla, {4, 16, 8192, 0}, 1, 32, 32, "segments-narrow"},
                 {&tg_gla, {8, 16, 8192, 0}, 4, 128, 256, "walk-sums"},
-                {&tg_gla, {8, 4, 8192, 0}, 1, 256, 512, "walk-wide-cluster"},
-                {&tg_gla, {8, 4, 8192, 0}, 2, 256, 512, "walk-wide-sums-cluster"}};
+                {&tg_gla, {8, 4, 8192, 0}, 1, 256, 512, "walk-cluster"},
+                {&tg_gla, {8, 4, 8192, 0}, 2, 256, 512, "walk-sums-cluster"}};
     if (!tap_begin("gradients are made by the walks that fill the GPU, and heads' sums by rows or clusters"))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -15,8 +15,7 @@
 #define T_OF(outputs_)                                                                                                 \
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
-/* The same with the gates, where dqk is at most 128: their sums do not go through memory; and with the norms of rows, of which gradients
- * have more in memory. */
+/* The same with the gates, whose sums do not go through memory; and with the norms of rows, of which gradients have more in memory. */
 #define CHUNK_ROW(resident_)                                                                                           \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, ALL_CHANNELS(resident_)},                                         \
     {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = KR, ALL_CHANNELS(resident_)}
@@ -26,6 +25,8 @@
     {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
+/* Of dqk beyond 128 lanes have one block after another, and sums of both products beside it. */
+#define WIDE "T.blocks_per_sm=2 "
 
 #define WIDE_T                                                                                                         \
     "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
@@ -126,6 +127,9 @@ static const tg_point walk_points[] = {
     {.name = "walk-keep", KEPT},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
+    {.name = "walk-wide", .changes = WIDE},
+    {.name = "walk-wide-narrow", .changes = WIDE NARROW},
+    {.name = "walk-wide-single", .changes = WIDE NARROW " walk.stages=1"},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -164,17 +168,6 @@ static const tg_schedule walk_made = {SCHEDULE("walk-made"), .chunk = 64, .point
 static const tg_schedule walk_made_gates = {
     SCHEDULE("walk-made-gates"), .chunk = 64, .points = walk_made_gates_points, .rows = {MADE_ROWS}};
 
-/* Where dqk is neither 64 nor 128. */
-static const tg_point walk_gates_points[] = {
-    {.name = "walk-gates"},
-    {.name = "walk-gates-narrow", .changes = NARROW},
-    {.name = NULL},
-};
-static const tg_schedule walk_gates = {
-    SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
-    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H, S)), ON_WARPGROUPS(2), VALUES}},
-};
-
 /* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
  * are read; back, keys as they are written. All that is of a chunk alone all chunks do at once. */
 #define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
@@ -204,12 +197,17 @@ static const tg_schedule walk_gates = {
     "N.warps=4 N.stages=0 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
 /* Where the state has more values than the keys' walks have room for: two thread blocks, a cluster that adds up what is by dqk. */
 #define PAIR_OF_VALUES "dQi.dhv=C/128 dKi.dhv=C/128"
+/* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
+#define WIDE_WALKS WIDE NARROW_WALKS
+#define WIDE_PAIR  WIDE_WALKS " dV.stages=1 " PAIR_OF_VALUES
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = "walk-kept", KEPT},
     {.name = "walk-cluster", .changes = PAIR_OF_VALUES},
     {.name = "walk-cluster-kept", .changes = PAIR_OF_VALUES, KEPT},
+    {.name = "walk-wide", .changes = WIDE_WALKS},
+    {.name = "walk-wide-cluster", .changes = WIDE_PAIR},
     {.name = NULL},
 };
 #define STATE_GRADIENT_ROW {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
@@ -243,6 +241,8 @@ static const tg_point back_walk_sums_points[] = {
     {.name = "walk-sums-narrow", .changes = NARROW_WALKS},
     {.name = "walk-sums-kept", KEPT},
     {.name = "walk-sums-cluster", .changes = PAIR_OF_VALUES},
+    {.name = "walk-wide-sums", .changes = WIDE_WALKS},
+    {.name = "walk-wide-sums-cluster", .changes = WIDE_PAIR},
     {.name = NULL},
 };
 static const tg_schedule back_walk_sums = {
@@ -258,34 +258,13 @@ static const tg_schedule back_cut_sums = {
     SCHEDULE("segments-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_cut_sums_points,
     .rows = {SHARED_CHUNK_ROWS, CUT_ROWS, SUMMED_KEY_ROWS},
 };
-/* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
-#define WIDE_ROWS {UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS, STATE_GRADIENT_ROW
-static const tg_point back_wide_points[] = {
-    {.name = "walk-wide", .changes = NARROW_WALKS},
-    {.name = "walk-wide-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
-    {.name = NULL},
-};
-static const tg_schedule back_wide = {
-    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
-    .rows = {WIDE_ROWS, CHANNEL_KEY_ROWS},
-};
-static const tg_point back_wide_sums_points[] = {
-    {.name = "walk-wide-sums", .changes = NARROW_WALKS},
-    {.name = "walk-wide-sums-cluster", .changes = NARROW_WALKS " dV.stages=1 " PAIR_OF_VALUES},
-    {.name = NULL},
-};
-static const tg_schedule back_wide_sums = {
-    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
-    .rows = {WIDE_ROWS, SUMMED_KEY_ROWS},
-};
-
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
 static const tg_space back_cut_space = BACK_SPACE("segments", back_cut), back_cut_sums_space = BACK_SPACE("segments-sums", back_cut_sums);
 const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_cut_sums_space, NULL};
 
-const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &walk_gates, &fused, &portable, NULL};
-const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, &back_wide, &back_wide_sums, NULL};
+const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &fused, &portable, NULL};
+const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, NULL};
 const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

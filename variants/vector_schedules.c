@@ -35,7 +35,7 @@ static const tg_schedule step = {
 #define PAIR_ROW                                                                                                       \
     {ROW("pairs", (P, QB, KE)), .has = P, PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}},        \
     {ROW("ends", (QB, KE)), .lacks = P, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}}
-/* ... the same with the gates, where dqk is at most 128: their sums do not go through memory. */
+/* ... the same with the gates: their sums do not go through memory. */
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 #define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT, BONUS)), ALL_CHANNELS(resident_)}
@@ -122,21 +122,6 @@ static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
     .rows = {CHUNK_ROW(3), STATE_ROWS, WALK_ROW},
 };
-/* For dqk beyond 128. */
-static const tg_point walk_gates_points[] = {
-    {.name = "walk-gates"},
-    {.name = "walk-gates-half", .changes = HALF},
-    {.name = "walk-gates-narrow", .changes = NARROW},
-    {.name = "segments-gates", .changes = "seg=32"},
-    {.name = "segments-gates-half", .changes = HALF " seg=32"},
-    {.name = "segments-gates-narrow", .changes = NARROW " seg=32"},
-    {.name = NULL},
-};
-static const tg_schedule walk_gates = {
-    SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
-    .rows = {GATE_ROW, PAIR_ROW, STATE_ROWS, WALK_ROW},
-};
-
 /* The gradients: dV, and back and forth what the states give dQ and dK, by walks that leave no state in memory; what is of a chunk
  * alone all chunks do at once. */
 #define KEY_WALK .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
@@ -189,35 +174,12 @@ static const tg_schedule back_walk_sums = {
     SCHEDULE("walk-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_walk_sums_points,
     .rows = {BACK_CHUNK_ROW, STATE_WALKS, AT_ONCE_SUMMED},
 };
-/* For dqk beyond 128, of which no row has all channels in registers: sums of gates go through memory. */
-static const tg_point back_wide_points[] = {
-    {.name = "walk-wide"},
-    {.name = "walk-wide-narrow", .changes = NARROW_WALKS},
-    {.name = "walk-wide-cluster", .changes = PAIR_OF(256)},
-    {.name = NULL},
-};
-static const tg_schedule back_wide = {
-    SCHEDULE("walk-wide"), .chunk = 64, .points = back_wide_points,
-    .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, AT_ONCE(DQ, DK)},
-};
-static const tg_point back_wide_sums_points[] = {
-    {.name = "walk-wide-sums"},
-    {.name = "walk-wide-sums-narrow", .changes = NARROW_WALKS},
-    {.name = "walk-wide-sums-cluster", .changes = PAIR_OF(256)},
-    {.name = NULL},
-};
-static const tg_schedule back_wide_sums = {
-    SCHEDULE("walk-wide-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_wide_sums_points,
-    .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, AT_ONCE_SUMMED},
-};
-/* Where there is no room for that beyond 128 (rwkv6); and by segments. */
+/* Gradients of keys by fragments, which read sums of gates in memory and add up heads on chip: for short calls of heads that share keys. */
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
     {.name = "segments-gates", .changes = "seg=32"},
     {.name = "segments-gates-narrow", .changes = NARROW_WALKS " seg=32"},
-    {.name = "walk-gates-cluster", .changes = PAIR_OF(256)},
-    {.name = "walk-gates-cluster-narrow", .changes = PAIR_OF(192)},
     {.name = NULL},
 };
 static const tg_schedule back_walk_gates = {
@@ -230,13 +192,13 @@ static const tg_vary vary[] = {
 };
 #define SPACE(name_, schedule_)                                                                                        \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary, .n_vary = TG_COUNT(vary)}
-static const tg_space walk_space = SPACE("segments", walk), walk_gates_space = SPACE("segments-gates", walk_gates),
+static const tg_space walk_space = SPACE("segments", walk),
                       back_walk_space = SPACE("segments", back_walk), back_walk_sums_space = SPACE("segments-sums", back_walk_sums),
                       back_walk_gates_space = SPACE("segments-gates", back_walk_gates);
-const tg_space *const tg_vector_forward_spaces[] = {&walk_space, &walk_gates_space, NULL};
+const tg_space *const tg_vector_forward_spaces[] = {&walk_space, NULL};
 const tg_space *const tg_vector_backward_spaces[] = {&back_walk_space, &back_walk_sums_space, &back_walk_gates_space, NULL};
 
-const tg_schedule *const tg_vector_at_once[] = {&back_walk, &back_walk_sums, &back_wide, &back_wide_sums, NULL};
+const tg_schedule *const tg_vector_at_once[] = {&back_walk, &back_walk_sums, NULL};
 const tg_schedule *const tg_vector_walked[] = {&back_walk_gates, NULL};
-const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
+const tg_schedule *const tg_vector_forward[] = {&step, &walk, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};

@@ -78,7 +78,7 @@ static const struct wide_walk {
     {&tg_gated_delta, true, {.schedule = "walk-parts", .width = {208, 208}}},
     {&tg_delta_net, true, {.schedule = "walk-parts-split", .width = {256, 512}}},
     {&tg_gated_delta, true, {.schedule = "segments-parts", .width = {128, 256}}},
-    {&tg_gla, true, {.schedule = "walk-gates-cluster", .width = {256, 512}}},
+    {&tg_rwkv6, true, {.schedule = "walk-cluster", .width = {256, 512}}},
     {&tg_rwkv6, true, {.schedule = "walk-cluster", .width = {128, 384}}},
     {&tg_nla, true, {.schedule = "walk-n", .width = {128, 128}}},
     {&tg_nla, true, {.schedule = "walk", .width = {128, 256}}},
@@ -90,7 +90,11 @@ static const struct wide_walk {
     {&tg_kda, true, {.schedule = "segments-cluster", .width = {128, 256}}},
     {&tg_kda_safe, true, {.schedule = "walk-sums-cluster", .width = {128, 256}, .group = 2}},
     {&tg_kda, true, {.schedule = "walk-wide-cluster", .width = {256, 256}}},
-    {&tg_gla, true, {.schedule = "walk-wide-sums-cluster", .width = {256, 512}, .group = 2}},
+    {&tg_gla, true, {.schedule = "walk-sums-cluster", .width = {256, 512}, .group = 2}},
+    {&tg_gla, false, {.schedule = "walk-narrow", .width = {160, 128}}},
+    {&tg_kda, false, {.schedule = "walk-wide-single", .width = {256, 512}}},
+    {&tg_kda_safe, true, {.schedule = "walk-wide", .width = {192, 128}}},
+    {&tg_kda_gate, false, {.schedule = "walk-wide", .width = {144, 128}}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
