@@ -249,7 +249,7 @@ static tg_bits find_early_rows(const struct plan *p)
 /* What lanes have of a block of channels, behind a barrier: all warps have read the block's before. */
 static void load_channels(struct plan *p, uint32_t nest)
 {
-    if (!p->by_channel)
+    if (!p->by_channel || p->spreads)
         return;
     plan_add_op(p, OP_BARRIER, -1);
     for (uint32_t i = 0; i < p->n_values; i++)
