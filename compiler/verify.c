@@ -74,11 +74,19 @@ static bool in_memory_of_block(const struct value *v)
     return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR;
 }
 
+/* Rows of one block of channels after another are copied to the same places. */
+static bool copies_rows(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    return op->kind == OP_LOAD && !p->groups && v->space == SPACE_CHANNEL && v->n_dims == 2 && v->nest >= 0;
+}
+
 /* What was copied into shared memory is waited for and synchronised before use, at the top of the kernel and in every step of a
  * ring; and nothing is copied to where a thread may still read what was there in the step before. */
 static bool check_sync(const struct plan *p, const char *stage)
 {
     bool copied = false, waited = false, visible = true, left = true, entered = false;
+    uint32_t ahead = 0; /* groups of copies of a ring, which are waited for later */
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool is_of_ring =
@@ -88,12 +96,15 @@ static bool check_sync(const struct plan *p, const char *stage)
         copied |= copies || op->kind == OP_PROLOGUE;
         if (begins || copies || (op->kind == OP_ISSUE && p->nests[op->n].steps_ahead == 0))
             waited = visible = false;
-        if (is_of_ring)
+        if (is_of_ring || (op->kind == OP_NEST && p->by_channel))
             left = false;
+        ahead = op->kind == OP_PROLOGUE ? p->nests[op->n].steps_ahead : ahead;
+        if (op->kind == OP_WAIT && op->n > ahead)
+            return broken(p, stage, i, "waits for fewer copies than were begun");
         waited |= op->kind == OP_WAIT;
         left |= op->kind == OP_BARRIER;
         visible |= op->kind == OP_BARRIER && waited;
-        if ((op->kind == OP_ISSUE || op->kind == OP_PROLOGUE) && !left)
+        if ((op->kind == OP_ISSUE || op->kind == OP_PROLOGUE || copies_rows(p, op)) && !left)
             return broken(p, stage, i, "copies to where a thread may still read");
         entered |= op->kind == OP_NEST;
         const bool maps = p->row->mma != TG_MMA_NONE && !entered && plan_maps_root_shared(p, op);

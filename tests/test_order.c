@@ -139,7 +139,7 @@ static uint32_t check_rings(const tg_schedule *schedule, const tg_shape_class *s
     tg_schedule_slice(schedule, schedule->n_rows, &slices);
     for (uint32_t row = 0; row < schedule->n_rows; row++) {
         if (schedule->rows[row].mma == TG_MMA_WGMMA ||
-            !plan_build(p, schedule, &slices, row, tg_target_find("sm_80"), shape, &sink))
+            !plan_build(p, schedule, &slices, row, tg_target_find("sm_90a"), shape, &sink))
             continue;
         if (schedule->rows[row].mma == TG_MMA_NONE) {
             n += check_rounds(p);
@@ -220,11 +220,11 @@ static void check_rings_of(const tg_variant *variant, const char *direction)
 {
     struct plan *p = malloc(sizeof *p);
     if (p && tap_begin("every wait and barrier of the rings of %s%s is needed", variant->name, direction)) {
-        const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1};
         uint32_t n = 0;
         tg_schedule s;
         for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
-            n += check_rings(&s, &shape, p);
+            for (uint32_t dqk = 128; dqk <= 192; dqk += 64)
+                n += check_rings(&s, &(tg_shape_class){.io = TG_BF16, .dqk = dqk, .dhv = 128, .group = 1}, p);
         tap_expect(n > 0, "no ring");
         tap_end();
     }
