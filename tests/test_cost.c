@@ -145,11 +145,17 @@ static bool make_point(const json_t *shape, const char *variant, const char *sch
     return true;
 }
 
+/* Of decays by fragments, where the name means rows of lanes now. */
+static bool is_of_fragments(const char *variant, const char *schedule)
+{
+    return strstr(schedule, strstr(variant, "-backward") ? "walk-wide" : "-gates") != NULL;
+}
+
 /* Does the name mean other kernels now? */
 static bool is_former(const char *variant, const char *schedule)
 {
     const bool has_normaliser = strcmp(variant, "mlstm-exp") == 0 || strcmp(variant, "mlstm-sig-norm") == 0;
-    if (is_before_composing && strncmp(schedule, "segments", 8) == 0)
+    if (is_of_fragments(variant, schedule) || (is_before_composing && strncmp(schedule, "segments", 8) == 0))
         return true;
     return is_before_holding && !strchr(schedule, ' ') && strncmp(schedule, "step", 4) == 0 &&
            (!has_normaliser || strcmp(schedule, "step") == 0);
@@ -223,7 +229,7 @@ static void add_kernels(const json_t *shape, const char *name, const json_t *of)
     const json_t *kernel;
     size_t i;
     context.sink = silent_sink;
-    if (!variant || strchr(string(of, "schedule"), '.') ||
+    if (!variant || strchr(string(of, "schedule"), '.') || is_of_fragments(name, string(of, "schedule")) ||
         !schedule_from_text(&context, variant, target, &class, NULL, string(of, "schedule"), &schedule) ||
         (is_before_rows && has_rows_in_parts(&schedule, &class)) ||
         tg_cost_kernels(&schedule, target, &class, &sizes, costs, &silent_sink) != TG_OK)

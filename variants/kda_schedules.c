@@ -268,3 +268,6 @@ const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_mad
 const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, NULL};
 const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
+
+/* Names from before lanes took one block of channels after another. */
+const tg_alias tg_kda_forward_names[] = {{"walk-gates", "walk-wide"}, {"walk-gates-narrow", "walk-wide-narrow"}, {NULL, NULL}};

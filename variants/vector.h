@@ -70,6 +70,7 @@ enum {
 TG_API extern const tg_space *const tg_vector_forward_spaces[], *const tg_vector_backward_spaces[];
 TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[], *const tg_vector_walked[],
     *const tg_vector_at_once[];
+TG_API extern const tg_alias tg_vector_forward_names[], tg_vector_backward_names[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
 

@@ -202,3 +202,16 @@ const tg_schedule *const tg_vector_at_once[] = {&back_walk, &back_walk_sums, NUL
 const tg_schedule *const tg_vector_walked[] = {&back_walk_gates, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};
+
+/* Names of schedules for dqk beyond 128, from before lanes took one block of channels after another. */
+const tg_alias tg_vector_forward_names[] = {
+    {"walk-gates", "walk"}, {"walk-gates-half", "walk-half"}, {"walk-gates-narrow", "walk-narrow"},
+    {"segments-gates", "segments"}, {"segments-gates-half", "segments-half"}, {"segments-gates-narrow", "segments-narrow"},
+    {NULL, NULL},
+};
+const tg_alias tg_vector_backward_names[] = {
+    {"walk-wide", "walk"}, {"walk-wide-narrow", "walk-narrow"}, {"walk-wide-cluster", "walk-cluster"},
+    {"walk-wide-sums", "walk-sums"}, {"walk-wide-sums-narrow", "walk-sums-narrow"}, {"walk-wide-sums-cluster", "walk-sums-cluster"},
+    {"walk-gates-cluster", "walk-cluster"}, {"walk-gates-cluster-narrow", "walk-cluster"},
+    {NULL, NULL},
+};
