@@ -122,6 +122,7 @@ static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
     .rows = {CHUNK_ROW(3), STATE_ROWS, WALK_ROW},
 };
+
 /* The gradients: dV, and back and forth what the states give dQ and dK, by walks that leave no state in memory; what is of a chunk
  * alone all chunks do at once. */
 #define KEY_WALK .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
