@@ -10,7 +10,8 @@
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
- * and to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, and to which schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares. */
+ * to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, and to which
+ * schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares all but the last. */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
