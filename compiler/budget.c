@@ -2,6 +2,7 @@
  *
  * requires: pipeline   makes: registers */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
 #include "compiler/plan_thread.h"
 #include "compiler/plan_tile.h"
 
@@ -98,7 +99,7 @@ static bool check_registers(struct plan *p)
     uint32_t worst = 0;
     const uint32_t live = live_fragments(p, &worst);
     p->registers = live + operand_registers(p) + (p->to_and_fro ? REGISTERS_BESIDE_INVERSE : REGISTERS_BASE) +
-                   (p->by_channel && p->n_nests && !p->spreads ? REGISTERS_OF_BLOCKS : 0);
+                   (plan_has_blocks(p) ? REGISTERS_OF_BLOCKS : 0);
     for (uint32_t n = 0; n < p->n_nests; n++)
         if (p->nests[n].n_loops == 2 && p->nests[n].loops[0].dim != TG_CHUNK) {
             p->registers += REGISTERS_SECOND_LOOP;

@@ -51,6 +51,13 @@ static bool is_map_of_loaded(const struct builder *b, int from)
     return s->op == TG_STMT_MAP && nest_feeds_product(b->p, s);
 }
 
+/* A map of lanes' channels, which has not been made in reach: each loop over blocks of these makes it for itself. */
+static bool is_left_to_readers(const struct plan *p, int from, int nest)
+{
+    const tg_stmt *s = &p->algorithm->body[from];
+    return p->by_channel && s->op == TG_STMT_MAP && plan_find(p, s->out, nest) < 0;
+}
+
 int nest_fetch(struct builder *b, tg_operand operand)
 {
     struct plan *p = b->p;
@@ -66,17 +73,16 @@ int nest_fetch(struct builder *b, tg_operand operand)
     if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && (p->one_block || p->by_token) &&
         b->value[from] < 0)
         return nest_begin_state(b, from);
-    const bool is_held = (p->held & positions) == positions || plan_has_single_positions(p),
-               of_lanes = computed_here && p->by_channel && p->algorithm->body[from].op == TG_STMT_MAP &&
-                          plan_find(p, p->algorithm->body[from].out, nest) < 0;
-    if (of_lanes && nest_make_again(b, p->algorithm->body[from].out) < 0)
-        return -1;
+    if (computed_here && is_left_to_readers(p, from, nest)) {
+        const int made = nest_make_again(b, p->algorithm->body[from].out);
+        if (made < 0 || operand == p->algorithm->body[from].out)
+            return made;
+    }
+    const bool is_held = (p->held & positions) == positions || plan_has_single_positions(p);
     const int across = computed_here && (is_held || p->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
-    if (of_lanes && !is_crossing)
-        return b->value[from];
     if (computed_here && !is_crossing &&
         (p->thread_dim ? p->algorithm->body[from].op == TG_STMT_MAP : is_map_of_loaded(b, from)))
         return nest_make_again(b, operand);

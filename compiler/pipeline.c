@@ -246,16 +246,10 @@ static tg_bits find_early_rows(const struct plan *p)
     return early;
 }
 
-/* Do nests go through blocks of channels? */
-static bool has_blocks(const struct plan *p)
-{
-    return p->by_channel && !p->spreads;
-}
-
 /* What lanes have of a block, behind a barrier: all warps have read the block's before. */
 static void load_channels(struct plan *p, uint32_t nest)
 {
-    if (!has_blocks(p))
+    if (!plan_has_blocks(p))
         return;
     plan_add_op(p, OP_BARRIER, -1);
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -298,7 +292,7 @@ static void insert_copies(struct plan *p)
             const bool is_nest = op->kind == OP_NEST;
             if (!is_nest || p->nests[op->n].n_loads == 0) { /* a ring's first step waits itself */
                 add_wait(p, p->n_nests && has_prologue(p, 0) ? p->nests[0].steps_ahead : 0);
-                if (!is_nest || !has_blocks(p))
+                if (!is_nest || !plan_has_blocks(p))
                     plan_add_op(p, OP_BARRIER, -1);
             }
             visible = true;

@@ -9,6 +9,11 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 {
     return p->by_channel && plan_has_dim(v, TG_DQK);
 }
+/* Do they take one block of these after another, where it does not make gradients of them? */
+static inline bool plan_has_blocks(const struct plan *p)
+{
+    return p->by_channel && !p->spreads && p->n_nests > 0;
+}
 /* Lanes have blocks of so many channels, or twice as many, of which the tensor may lack the last. */
 enum { CHANNEL_UNIT = 64 };
 /* In shared memory it has tiles of the chunk's 64 rows, in which 16-bit tensors wait to be read and, in their place, are operands of

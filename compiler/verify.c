@@ -1,6 +1,7 @@
 /* compiler/verify.c - the rules every plan obeys, checked between passes. A violation is a defect of the
  * pass that just ran, never of the user; it is reported all the same instead of aborting. */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
 #include "compiler/plan_thread.h"
 #include "compiler/plan_tile.h"
 #include "compiler/plan_walk.h"
@@ -78,7 +79,7 @@ static bool in_memory_of_block(const struct value *v)
 static bool copies_rows(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_LOAD && !p->groups && v->space == SPACE_CHANNEL && v->n_dims == 2 && v->nest >= 0;
+    return plan_has_blocks(p) && op->kind == OP_LOAD && plan_is_loaded_row(v) && v->nest >= 0;
 }
 
 /* What was copied into shared memory is waited for and synchronised before use, at the top of the kernel and in every step of a
@@ -96,7 +97,7 @@ static bool check_sync(const struct plan *p, const char *stage)
         copied |= copies || op->kind == OP_PROLOGUE;
         if (begins || copies || (op->kind == OP_ISSUE && p->nests[op->n].steps_ahead == 0))
             waited = visible = false;
-        if (is_of_ring || (op->kind == OP_NEST && p->by_channel))
+        if (is_of_ring || (op->kind == OP_NEST && plan_has_blocks(p)))
             left = false;
         ahead = op->kind == OP_PROLOGUE ? p->nests[op->n].steps_ahead : ahead;
         if (op->kind == OP_WAIT && op->n > ahead)

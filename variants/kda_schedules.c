@@ -222,7 +222,7 @@ static const tg_point back_cut_points[] = {
     {.name = NULL},
 };
 #define CUT_ROWS                                                                                                       \
-    VALUE_WALKS, STATE_GRADIENT_ROW,                                                                     \
+    VALUE_WALKS, STATE_GRADIENT_ROW,                                                                                   \
     {ROW("dQi", (DQI, GI, SQ, SR, SE)), KEY_WALK},                                                                     \
     {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                  \
     {ROW("walked", (YK, XL)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                         \
@@ -258,6 +258,7 @@ static const tg_schedule back_cut_sums = {
     SCHEDULE("segments-sums"), .chunk = 64, .by_name = TG_NAMED_ALONE, .points = back_cut_sums_points,
     .rows = {SHARED_CHUNK_ROWS, CUT_ROWS, SUMMED_KEY_ROWS},
 };
+
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
