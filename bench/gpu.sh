@@ -202,8 +202,8 @@ run_delta() {
 run_widths() {
     local -a lines=()
     local line variant shape portable rest n
-    for line in "gated-delta 256,256 portable" "gated-delta 256,512 portable" "gated-delta 128,256 portable --keep-states" \
-        "gla 192,384 tfla" "gla 256,512 tfla" "nla 128,128 tfla" "nla 128,256 tfla" "nla 256,512 tfla" "delta-net 256,256 portable"; do
+    for line in "gated-delta 256,256 portable-wide" "gated-delta 256,512 portable-wide" "gated-delta 128,256 portable --keep-states" \
+        "gla 192,384 tfla" "gla 256,512 tfla" "nla 128,128 tfla" "nla 128,256 tfla" "nla 256,512 tfla" "delta-net 256,256 portable-wide"; do
         read -r variant shape portable rest <<<"$line"
         IFS=, read -r -a n <<<"$shape"
         shape="--shape B=8,NH=16,T=8192,dqk=${n[0]},dhv=${n[1]}"

@@ -30,8 +30,9 @@ def peers(lines):
 
 
 # Which peer does what a variant does.
-PEER_OF = {"mlstm-sig": "mlstm-sig", "mlstm-exp": "mlstm-exp", "simple-gla": "fla-simple-gla",
-           "retention": "fla-lightning-attn", "lightning": "fla-lightning-attn", "linear": "fla-linear-attn", "mamba2": "mamba-ssd"}
+PEER_OF = {"mlstm-sig": "mlstm-sig", "mlstm-exp": "mlstm-exp", "simple-gla": "fla-simple-gla", "retention": "fla-retention",
+           "lightning": "fla-lightning-attn", "linear": "fla-linear-attn", "mamba2": "mamba-ssd", "delta-net": "fla-delta-rule",
+           "gated-delta": "fla-gated-delta-rule", "gla": "fla-gla", "kda": "fla-kda"}
 
 
 def family(lines):
