@@ -279,6 +279,13 @@ RUN(wait_for_grids)
     w->cta->has_waited = true;
 }
 
+RUN(let_next_begin)
+{
+    (void)in;
+    (void)mask;
+    w->cta->lets_next_begin = w->cta->has_waited;
+}
+
 RUN(nop)
 {
     (void)w;

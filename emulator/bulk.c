@@ -126,7 +126,12 @@ static bool check_piece(void *context, const struct bulk *b, const struct piece 
         return true;
     if (!x->a || p->global - x->a->base >= x->a->bytes || n > x->a->bytes - (p->global - x->a->base))
         x->a = memory_find(x->w->cta->launch->memory, p->global, n);
-    if (!x->w->cta->has_waited || !x->a) {
+    if (!x->w->cta->has_waited) { /* which no kernel here does: a bulk copy would have to be marked where it lands */
+        fault(x->w, REPORT_OVERLAP, x->lane, "touches global address 0x%llx before griddepcontrol.wait by a bulk copy",
+              (unsigned long long)p->global);
+        return false;
+    }
+    if (!x->a) {
         global_access(x->w, x->w->at, x->lane, p->global, n, 0); /* reports what is wrong */
         return false;
     }

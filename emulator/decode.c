@@ -538,6 +538,7 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
         if (space == SPACE_GENERIC || space == SPACE_GLOBAL)
             narrow(&k->global_granule_log2, type_bytes(in->mod[MOD_TYPE]));
     }
+    k->lets_next_begin |= !strcmp(mnemonic, "griddepcontrol.launch_dependents");
     const bool is_fence = !strncmp(mnemonic, "fence", 5) || in->mod[MOD_STRONG] >= STRONG_ACQUIRE;
     k->has_gpu_fence |= (is_fence && in->mod[MOD_SCOPE] >= SCOPE_CLUSTER) ||
                         (!strncmp(mnemonic, "membar", 6) && strcmp(mnemonic, "membar.cta") != 0);

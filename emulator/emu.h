@@ -306,6 +306,7 @@ struct kernel {
     u32 granule_log2;                      /* width of the narrowest access to shared memory */
     u32 global_granule_log2;
     bool has_gpu_fence;
+    bool lets_next_begin;
     bool is_async; /* uses what hopper.h is about */
     struct kernel *next;
 };
@@ -329,6 +330,7 @@ struct allocation {
     u8 *written;    /* one byte per byte; NULL: all of it is */
     u64 *owner;     /* owner.c, during a launch: who stored last */
     u32 *reader[2]; /* and who has read: plain loads, strong ones */
+    u8 *ahead;      /* ahead.c: what the launch before has touched, a byte per byte; NULL: nothing, or it has ended */
     bool is_freed;
 };
 
@@ -336,6 +338,7 @@ struct memory {
     struct allocation **list; /* by address, freed ones included */
     u32 n, capacity;
     u64 next_base, used;
+    bool lets_next_begin; /* the last launch has */
 };
 
 /* The last write of a granule: time, lane, flags, agent. */
@@ -453,9 +456,10 @@ struct cta {
     struct cluster *cluster;
     u32 rank; /* in it */
     u64 index;
-    bool is_parallel; /* other threads run other CTAs of this launch */
-    bool has_ended;   /* its shared memory is gone */
-    bool has_waited;  /* for the grids ahead: until then global memory is theirs */
+    bool is_parallel;     /* other threads run other CTAs of this launch */
+    bool has_ended;       /* its shared memory is gone */
+    bool has_waited;      /* for the grids ahead: until then global memory is theirs */
+    bool lets_next_begin; /* has said so, when it had */
     u32 id[3];
     struct warp warps[MAX_WARPS];
     u32 n_warps, n_agents;
@@ -559,6 +563,10 @@ void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
 u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what);
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
+
+/* ahead.c */
+void ahead_remember(const struct launch *l, bool lets_next_begin);
+bool ahead_allows(struct warp *w, const struct allocation *a, int lane, u64 address, u32 bytes, int what);
 
 /* owner.c */
 bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what);

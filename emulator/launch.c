@@ -21,6 +21,7 @@ struct team {
     struct report unwritten;
     struct tgemu_counters *counters;
     bool is_parallel;
+    bool has_waited, lets_next_begin; /* some CTA */
     bool is_out_of_memory;
 };
 
@@ -165,6 +166,7 @@ static void cta_reset(struct cta *c)
     c->late_group = groups > 1 && random_below(c, 4) ? random_below(c, groups) : MAX_WARPGROUPS;
     c->has_ended = false;
     c->has_waited = !l->overlaps;
+    c->lets_next_begin = false;
     c->report->is_set = false;
     memset(c->visits, 0, c->n_agents * sizeof *c->visits);
     shadow_reset(c);
@@ -328,6 +330,7 @@ static void *work(void *argument)
     struct tgemu_counters counters = {0};
     struct report report = {0};
     struct cluster *k = cluster_new(t->launch);
+    bool has_waited = false, lets_next_begin = false;
     u64 index;
     for (u32 r = 0; k && r < k->n; r++) {
         k->cta[r]->is_parallel = t->is_parallel;
@@ -337,11 +340,17 @@ static void *work(void *argument)
     while (k && take(t, &index)) {
         cluster_reset(k, index);
         cluster_run(k);
+        for (u32 r = 0; r < k->n; r++) {
+            has_waited |= k->cta[r]->has_waited;
+            lets_next_begin |= k->cta[r]->lets_next_begin;
+        }
         if (report.is_set)
             hand_in(t, k);
     }
     pthread_mutex_lock(&t->lock);
     counters_add(t->counters, &counters);
+    t->has_waited |= has_waited;
+    t->lets_next_begin |= lets_next_begin;
     t->is_out_of_memory |= !k;
     pthread_mutex_unlock(&t->lock);
     if (k)
@@ -375,6 +384,11 @@ void launch_run(const struct launch *l, struct report *r, struct tgemu_counters 
     counters->launches = 1;
     if (t.unwritten_at < t.stop_at && !(r->is_set && r->kind == REPORT_GLOBAL_RACE))
         *r = t.unwritten;
+    if (!t.has_waited && !r->is_set && !t.is_out_of_memory)
+        report_set(r, REPORT_OVERLAP,
+                   "kernel %s: no CTA waits for the kernel ahead (griddepcontrol.wait), nor will the next kernel",
+                   l->kernel->name);
+    ahead_remember(l, t.lets_next_begin);
     owner_forget(l->memory);
     if (t.is_out_of_memory && !r->is_set)
         report_set(r, REPORT_LAUNCH, "out of host memory");

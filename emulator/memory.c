@@ -95,7 +95,8 @@ void memory_release(struct memory *m, struct allocation *a)
     a->is_freed = true;
     free(a->data);
     free(a->written);
-    a->data = a->written = NULL; /* between launches, so it has no owners */
+    free(a->ahead);
+    a->data = a->written = a->ahead = NULL; /* between launches, so it has no owners */
     drop_tombstones(m);
 }
 
@@ -105,6 +106,7 @@ void memory_clear(struct memory *m)
     for (u32 i = 0; i < m->n; i++) {
         free(m->list[i]->data);
         free(m->list[i]->written);
+        free(m->list[i]->ahead);
         free(m->list[i]);
     }
     free(m->list);
@@ -179,13 +181,6 @@ static void report_bounds(struct warp *w, int lane, u64 address, u32 bytes)
 /* Host memory of a device address; NULL after a fault. */
 u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what)
 {
-    if (!w->cta->has_waited) {
-        fault(w, REPORT_OVERLAP, lane,
-              "touches global address 0x%llx before griddepcontrol.wait: the kernel ahead, which may "
-              "still run, overlaps with this one",
-              (unsigned long long)address);
-        return NULL;
-    }
     struct allocation *a = w->cta->cached[in->serial];
     if (!a || !allocation_holds(a, address, bytes)) {
         a = memory_find(w->cta->launch->memory, address, bytes);
@@ -200,6 +195,8 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
               (unsigned long long)address, bytes);
         return NULL;
     }
+    if (!w->cta->has_waited && !ahead_allows(w, a, lane, address, bytes, what))
+        return NULL;
     if (what & ACCESS_READ && !owner_read(w, a, lane, address, bytes, what))
         return NULL;
     if (!(what & ACCESS_WRITE) && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN &&

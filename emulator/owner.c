@@ -29,10 +29,11 @@ enum {
 
 #define SEVERAL 0xffffffffu /* readers */
 
-/* Whether CTAs are told apart: some are not ordered, by nature. */
+/* Whether CTAs are told apart: some are not ordered, by nature, nor is the next kernel that is let begin. */
 bool owner_counts_ctas(const struct cta *c)
 {
-    return c->launch->n_ctas > 1 && !c->kernel->has_gpu_fence && c->launch->config->checks & TGEMU_CHECK_GLOBAL;
+    const bool others = c->launch->n_ctas > 1 || c->kernel->lets_next_begin;
+    return others && !c->kernel->has_gpu_fence && c->launch->config->checks & TGEMU_CHECK_GLOBAL;
 }
 
 /* The table behind *at, made on first use; NULL if there is no memory for it. */

@@ -241,6 +241,56 @@ void test_last_statements(void *unused)
     }
 }
 
+static int run_in_turn(const char *body, bool overlaps)
+{
+    char *ptx = make_kernel(body);
+    cu.overlap = overlaps;
+    const int result = run_ptx(ptx, 2, 32, 0);
+    cu.overlap = 0;
+    free(ptx);
+    return result;
+}
+
+/* A kernel touches memory before it waits for the one ahead: nothing of that one's, which must have let it begin. */
+void test_kernels_side_by_side(void *unused)
+{
+#define LET  "griddepcontrol.launch_dependents;\n"
+#define WAIT "griddepcontrol.wait;\n"
+    static const char first[] = LET "ld.global.u32 %r2, [%rd1+64];\nst.global.u32 [%rd2], 5;\n",
+                      quiet[] = "ld.global.u32 %r2, [%rd1+64];\nst.global.u32 [%rd2], 5;\n",
+                      late[] = WAIT LET "st.global.u32 [%rd2], 5;\n", early[] = LET WAIT "st.global.u32 [%rd2], 5;\n";
+    static const struct {
+        const char *ahead, *beside, *says; /* NULL: it is right */
+        bool overlaps;                     /* the one ahead */
+    } rows[] = {
+        {first, "ld.global.u32 %r2, [%rd1+64];\nst.global.u32 [%rd2+128], 7;\n" WAIT, NULL, false},
+        {late, "st.global.u32 [%rd2+128], 7;\n" WAIT, NULL, true},
+        {first, WAIT "ld.global.u32 %r2, [%rd2];\nst.global.u32 [%rd1+64], 7;\n", NULL, false},
+        {first, "ld.global.u32 %r2, [%rd2];\n" WAIT, "reads global address", false},
+        {first, "st.global.u32 [%rd2], 7;\n" WAIT, "which the kernel ahead stores to", false},
+        {first, "st.global.u32 [%rd1+64], 7;\n" WAIT, "which the kernel ahead reads", false},
+        {first, "st.global.u32 [%rd2+128], 7;\n", "no CTA waits for the kernel ahead", false},
+        {quiet, "st.global.u32 [%rd2+128], 7;\n" WAIT,
+         "before griddepcontrol.wait: the kernel ahead, which may still run", false},
+        {early, "st.global.u32 [%rd2+128], 7;\n" WAIT,
+         "before griddepcontrol.wait: the kernel ahead, which may still run", true},
+    };
+    (void)unused;
+    if (!cu.is_emulated)
+        skip();
+    (void)use_target("sm_90");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fresh();
+        ok(run_in_turn(first, false)); /* what is ahead of the one ahead is not asked about */
+        ok(run_in_turn(rows[i].ahead, rows[i].overlaps));
+        const int result = run_in_turn(rows[i].beside, true);
+        if ((result != 0) != (rows[i].says != NULL) || (rows[i].says && !strstr(cu.tgemu_last_report(), rows[i].says)))
+            fail_msg("row %zu: %d, %s", i, result, cu.tgemu_last_report());
+    }
+    (void)use_target(NULL);
+    fresh();
+}
+
 /* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
  */
 void test_threads_do_not_show(void *unused)
