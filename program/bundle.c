@@ -77,7 +77,7 @@ static bool code_tensor(struct codec *c, tg_tensor_info *t)
     return code_text(c, t->name, sizeof t->name, "tensor name") && code_u8(c, &t->dtype, "tensor dtype") &&
            code_u8(c, &t->flags, "tensor flags") && code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
            code_u8(c, &t->parts, "tensor parts") && code_u16(c, &t->segment, "tensor segment") &&
-           code_u8(c, &t->place, "tensor place");
+           code_u8(c, &t->between, "tensor between") && code_u8(c, &t->place, "tensor place");
 }
 
 static bool code_scalars(struct codec *c, tg_program *p)
@@ -98,7 +98,8 @@ static bool code_program(struct codec *c, tg_program *p)
               code_u8(c, &p->pooled, "pooled") && code_u32(c, &p->group, "group") &&
               code_u32(c, &p->max_tokens, "max_tokens") && code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
               code_u32(c, &p->chunk_multiple, "chunk_multiple") && code_u32(c, &p->chunk_default, "chunk_default") &&
-              code_u32(c, &p->chunk_most, "chunk_most") && code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
+              code_u32(c, &p->chunk_most, "chunk_most") && code_u32(c, &p->pieces, "pieces") &&
+              code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
     for (uint32_t i = 0; ok && i < p->n_tensors; i++)
         ok = code_tensor(c, &p->tensors[i]);
     ok = ok && code_scalars(c, p) && code_count(c, &p->n_kernels, TG_MAX_KERNELS, "n_kernels");

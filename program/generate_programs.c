@@ -31,7 +31,7 @@ static uint32_t image_of(const tg_set *set, const tg_kernel *k)
 
 static void append_kernel(struct text *text, const tg_set *set, const tg_kernel *k, uint32_t first_map)
 {
-    static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK"};
+    static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK", "FIRST"};
     static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALAR", "MAP"};
     const uint32_t image = image_of(set, k);
     gen_append(text, "    {\"%s\", ptx_%" PRIu32 ", ", k->name, image);
@@ -127,9 +127,9 @@ void gen_add_programs(struct keys *keys, const tg_set *set)
         gen_append_harmless(text, p->schedule);
         gen_append(text,
                    "\", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32
-                   ", tensors_%" PRIu32 ", kernels_%" PRIu32 "},\n",
-                   p->chunk_multiple, p->chunk_default, gen_chunk_most(p), p->max_tokens, p->n_tensors, p->n_kernels,
-                   n_kernels, i, i);
+                   ", %" PRIu32 ", tensors_%" PRIu32 ", kernels_%" PRIu32 "},\n",
+                   p->chunk_multiple, p->chunk_default, gen_chunk_most(p), p->max_tokens, p->pieces > 1 ? p->pieces : 1,
+                   p->n_tensors, p->n_kernels, n_kernels, i, i);
         n_kernels += p->n_kernels;
     }
     gen_append(gen_add_key(keys, "n_programs"), "%" PRIu32, set->n_programs);

@@ -122,7 +122,11 @@ typedef struct tg_tensor_info {
     uint8_t parts;             /* extent of TG_PARTS where that is an axis, else 0 */
     uint16_t segment; /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
                                 * longest could need; 0: each chunk has its own */
-    uint8_t place;    /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
+    uint8_t
+        between; /* n + 1: of workspace, where the states of output n, a final state, are from one piece of the call to the
+                                * next: it stands for output n in all pieces but the last, and for the initial state in all but
+                                * the first; 0: it is none */
+    uint8_t place; /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
                                 * uses any more where one uses this, itself with a place of its own; 0: its own place */
 } tg_tensor_info;
 
@@ -134,6 +138,9 @@ typedef enum tg_size {
     TG_SIZE_TOKENS = 3, /* T */
     TG_SIZE_CHUNKS = 4, /* ceil(T / L); packed: floor(T / L) + B slots, L being TG_SIZE_CHUNK; 0 if T is 0 */
     TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple); of a decode step the latter: one chunk */
+    TG_SIZE_FIRST =
+        6, /* of a call that is taken in pieces, the first chunk of the piece, whose tokens and chunks the other
+                           sizes are then of; otherwise 0 */
 } tg_size;
 
 /* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in
@@ -213,6 +220,16 @@ typedef struct tg_map_desc {
 enum { TG_MAX_ARGS = 128, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 32, TG_MAX_SCALARS = 4 };
 enum { TG_MAX_MAPS = 9, TG_MAX_CLUSTER = 8 };
 
+/* May the kernel start before the work ahead of it on the stream has ended? */
+typedef enum tg_overlap {
+    TG_OVERLAP_NONE = 0,
+    TG_OVERLAP_WAITS = 1, /* yes, and it waits for that (griddepcontrol.wait) before it touches memory */
+    TG_OVERLAP_BESIDE =
+        2, /* in all pieces of a call but the first (tg_program.pieces): there the kernel ahead says when
+                              (griddepcontrol.launch_dependents), and this one touches nothing that that writes, writes nothing
+                              that it reads, and waits for it at its end, for those behind it */
+} tg_overlap;
+
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
     char name[64];   /* entry point: an identifier */
@@ -230,8 +247,7 @@ typedef struct tg_kernel {
     tg_map_desc maps[TG_MAX_MAPS]; /* each is passed as one argument */
     /* Maps, clusters and overlap need sm_90. */
     uint8_t cluster; /* thread blocks of a cluster, in x; 0 or 1: none. Their number must divide the grid. */
-    uint8_t overlap; /* 1: may start before the work ahead of it on the stream has ended; the kernel
-                        itself waits for that (griddepcontrol.wait) before it touches memory */
+    uint8_t overlap; /* tg_overlap */
     /* Facts for people; 0 where unknown. */
     uint32_t registers;   /* per thread, as ptxas says */
     uint32_t spill_bytes; /* as ptxas says */
@@ -276,16 +292,19 @@ typedef struct tg_program {
     uint32_t chunk_multiple; /* the chunk size L must be a multiple of this */
     uint32_t chunk_default;  /* the chunk size the schedule was made for */
     uint32_t chunk_most;     /* L must not exceed this; 0: any */
-    uint32_t n_tensors;      /* signature first (inputs, outputs), then workspace */
+    /* The chunks of a call are taken in so many pieces: all kernels are launched for the first, then for the next. Of n pieces the
+     * i-th, counted from 0, has n - i of n (n + 1) / 2 parts of them; one without chunks is left out. 0 or 1: all at once. */
+    uint32_t pieces;
+    uint32_t n_tensors; /* signature first (inputs, outputs), then workspace */
     tg_tensor_info tensors[TG_MAX_TENSORS];
     uint32_t n_scalars;
     tg_scalar_info scalars[TG_MAX_SCALARS]; /* the first is "scale", which multiplies q */
-    uint32_t n_kernels;                     /* launched in this order, on one stream */
+    uint32_t n_kernels;                     /* launched in this order, on one stream, once a piece */
     tg_kernel kernels[TG_MAX_KERNELS];
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 7 };
+enum { TG_PROGRAM_VERSION = 8 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {

@@ -66,6 +66,8 @@ int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t
         return count_chunks(program, sizes);
     case TG_SIZE_CHUNK:
         return chunk_size(program, sizes);
+    case TG_SIZE_FIRST:
+        break;
     }
     return 0;
 }

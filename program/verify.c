@@ -15,7 +15,7 @@
 
 /* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
-enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
+enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24, MAX_PIECES = 8 };
 
 #define REQUIRE(condition, ...) REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
 
@@ -92,6 +92,19 @@ static bool is_in_place(const tg_program *program, const tg_tensor_info *t)
            other->segment == t->segment && memcmp(other->axes, t->axes, sizeof t->axes) == 0;
 }
 
+/* Those of pieces come last. */
+static bool is_between(const tg_program *program, uint32_t i)
+{
+    const tg_tensor_info *t = &program->tensors[i];
+    if (t->between == 0)
+        return i == 0 || program->tensors[i - 1].between == 0;
+    if (program->pieces < 2 || t->between > program->n_tensors)
+        return false;
+    const tg_tensor_info *out = &program->tensors[t->between - 1];
+    return is_workspace(t) && t->place == 0 && out->flags & TG_OUT && tg_tensor_source(program, t->between - 1u) >= 0 &&
+           out->dtype == t->dtype && memcmp(out->axes, t->axes, sizeof t->axes) == 0;
+}
+
 static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_sink *sink)
 {
     const tg_tensor_info *t = &program->tensors[i];
@@ -126,9 +139,29 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "tensors[%" PRIu32 "].place (%s): expected 0, or 1 + the number of a workspace tensor of the same "
             "size with place 0, found %d",
             i, t->name, t->place);
+    REQUIRE(is_between(program, i),
+            "tensors[%" PRIu32
+            "].between (%s): expected 0 or, in programs with pieces and behind all others, 1 + the number of "
+            "a final state like it, found %d",
+            i, t->name, t->between);
     REQUIRE(t->segment == 0 || has_axis(t, TG_CHUNK),
             "tensors[%" PRIu32 "].segment (%s): expected 0 but for tensors with axis chunk, found %d", i, t->name,
             t->segment);
+    return TG_OK;
+}
+
+/* In pieces each state is somewhere between them. */
+static tg_status verify_between(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    const int source = program->tensors[i].flags & TG_OUT ? tg_tensor_source(program, i) : TG_SOURCE_NONE;
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < program->n_tensors; b++)
+        n += program->tensors[b].between == i + 1;
+    REQUIRE(program->pieces < 2 || source == TG_SOURCE_NONE || (source >= 0 && n == 1),
+            "tensors[%" PRIu32
+            "] (%s): expected, of a program with pieces, an initial state for it and one tensor between "
+            "pieces, found %s and %" PRIu32,
+            i, program->tensors[i].name, source < 0 ? "none" : program->tensors[source].name, n);
     return TG_OK;
 }
 
@@ -200,7 +233,7 @@ static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, 
     const tg_arg_desc *arg = &kernel->args[i];
     REQUIRE(arg->kind <= TG_ARG_MAP, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d", kernel->name, i,
             TG_ARG_MAP, arg->kind);
-    uint32_t end = arg->kind == TG_ARG_SIZE     ? TG_SIZE_CHUNK + 1
+    uint32_t end = arg->kind == TG_ARG_SIZE     ? TG_SIZE_FIRST + 1
                    : arg->kind == TG_ARG_SCALAR ? program->n_scalars
                                                 : program->n_tensors;
     REQUIRE(arg->index < end, "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d", kernel->name,
@@ -225,7 +258,8 @@ static tg_status verify_hopper(const tg_program *program, const tg_kernel *kerne
 {
     REQUIRE(kernel->cluster <= TG_MAX_CLUSTER, "kernel %s: cluster: expected 0..%d, found %d", kernel->name,
             TG_MAX_CLUSTER, kernel->cluster);
-    REQUIRE(kernel->overlap <= 1, "kernel %s: overlap: expected 0 or 1, found %d", kernel->name, kernel->overlap);
+    REQUIRE(kernel->overlap <= TG_OVERLAP_BESIDE, "kernel %s: overlap: expected 0..%d, found %d", kernel->name,
+            TG_OVERLAP_BESIDE, kernel->overlap);
     REQUIRE(kernel->n_maps <= TG_MAX_MAPS, "kernel %s: n_maps: expected at most %d, found %" PRIu32, kernel->name,
             TG_MAX_MAPS, kernel->n_maps);
     const bool is_hopper = strtoul(program->arch + strlen("sm_"), NULL, 10) >= 90;
@@ -306,6 +340,12 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
                 program->chunk_default % program->chunk_multiple == 0,
             "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32, program->chunk_multiple,
             MAX_CHUNK, program->chunk_default);
+    REQUIRE(
+        program->pieces <= MAX_PIECES &&
+            (program->pieces < 2 || !(program->packed || program->pooled || program->max_tokens)),
+        "pieces: expected at most %d, and 0 where sequences are packed, states in a pool or tokens of a decode step, found "
+        "%" PRIu32,
+        MAX_PIECES, program->pieces);
     REQUIRE(program->chunk_most == 0 || program->chunk_most >= program->chunk_default,
             "chunk_most: expected 0 or at least chunk_default, %" PRIu32 ", found %" PRIu32, program->chunk_default,
             program->chunk_most);
@@ -360,6 +400,8 @@ tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
         status = verify_tensor(program, i, sink);
     for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
         status = verify_state(program, i, sink);
+    for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
+        status = verify_between(program, i, sink);
     if (status == TG_OK)
         status = verify_readers(program, sink);
     for (uint32_t i = 0; i < program->n_scalars && status == TG_OK; i++)

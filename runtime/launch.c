@@ -2,6 +2,7 @@
  *
  * The path of a launch allocates nothing, takes no lock and waits for nothing: everything lives on
  * the stack, so a module may be launched from many threads and into a stream under capture. */
+#include "program/piece.h"
 #include "program/tensor.h"
 #include "runtime/internal.h"
 
@@ -19,7 +20,8 @@ struct call {
     const tg_program *program;
     const tg_sizes *sizes;
     const tg_sink *sink;
-    uint64_t mapped; /* a bit for every tensor that kernels reach through a tensor map */
+    struct piece piece; /* the one that is launched */
+    uint64_t mapped;    /* a bit for every tensor that kernels reach through a tensor map */
     struct bound bound[TG_MAX_TENSORS];
     float scalars[TG_MAX_SCALARS];
 };
@@ -387,16 +389,17 @@ static int64_t stride_of(const struct call *call, uint32_t tensor, uint32_t axis
 
 static union value make_value(const struct call *call, const tg_arg_desc *arg)
 {
+    const struct piece *piece = &call->piece;
     union value value = {0};
     switch ((tg_arg_kind)arg->kind) {
     case TG_ARG_POINTER:
-        value.pointer = call->bound[arg->index].address;
+        value.pointer = call->bound[piece_tensor(call->program, piece, arg->index)].address;
         break;
     case TG_ARG_STRIDE:
-        value.stride = stride_of(call, arg->index, arg->axis);
+        value.stride = stride_of(call, piece_tensor(call->program, piece, arg->index), arg->axis);
         break;
     case TG_ARG_SIZE:
-        value.size = (uint32_t)tg_size_value(call->program, call->sizes, arg->index);
+        value.size = (uint32_t)piece_size(call->program, piece, arg->index);
         break;
     case TG_ARG_SCALAR:
         value.scalar = call->scalars[arg->index];
@@ -437,7 +440,9 @@ static tg_status launch_blocks(const tg_module *module, const struct call *call,
 {
     const tg_driver *driver = module->driver;
     const tg_kernel *kernel = &module->program->kernels[i];
-    const bool is_plain = (kernel->cluster <= 1 && !kernel->overlap) || !driver->cuLaunchKernelEx;
+    const bool overlaps =
+        kernel->overlap == TG_OVERLAP_WAITS || (kernel->overlap == TG_OVERLAP_BESIDE && call->piece.first > 0);
+    const bool is_plain = (kernel->cluster <= 1 && !overlaps) || !driver->cuLaunchKernelEx;
     cu_result result;
     if (is_plain) {
         result = driver->cuLaunchKernel(module->functions[i], blocks, 1, 1, kernel->threads, 1, 1, kernel->shared_bytes,
@@ -452,7 +457,7 @@ static tg_status launch_blocks(const tg_module *module, const struct call *call,
         if (kernel->cluster > 1)
             attributes[launch.n_attributes++] =
                 (struct cu_launch_attribute){.id = CU_LAUNCH_CLUSTER, .cluster = {kernel->cluster, 1, 1}};
-        if (kernel->overlap)
+        if (overlaps)
             attributes[launch.n_attributes++] = (struct cu_launch_attribute){.id = CU_LAUNCH_OVERLAP, .overlap = 1};
         result = driver->cuLaunchKernelEx(&launch, module->functions[i], parameters, NULL);
     }
@@ -477,21 +482,26 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
         values[a] = make_value(call, arg);
         parameters[a] = arg->kind == TG_ARG_MAP ? (void *)&maps[arg->axis] : &values[a];
     }
-    int64_t blocks = tg_terms_value(module->program, call->sizes, kernel->grid, kernel->n_grid);
+    int64_t blocks = piece_blocks(module->program, &call->piece, kernel);
     return launch_blocks(module, call, i, (uint32_t)blocks, stream, parameters);
 }
 
-static tg_status launch_kernels(const tg_module *module, const struct call *call, cu_stream stream,
-                                const cu_event *events)
+/* With events for each kernel the call is one piece. */
+static tg_status launch_kernels(const tg_module *module, struct call *call, cu_stream stream, const cu_event *events)
 {
+    const tg_program *program = module->program;
+    const uint32_t pieces = piece_count(program, events != NULL);
     tg_status status = TG_OK;
     if (!has_tokens_to_launch(call->sizes))
         status = define_states(module->driver, call, stream);
-    for (uint32_t i = 0; i <= module->program->n_kernels && status == TG_OK; i++) {
-        if (events)
-            status = DRIVER_CALL(module->driver, call->sink, cuEventRecord, events[i], stream);
-        if (status == TG_OK && i < module->program->n_kernels && has_tokens_to_launch(call->sizes))
-            status = launch_kernel(module, call, i, stream);
+    for (uint32_t n = 0; n < pieces && status == TG_OK; n++) {
+        const bool is_there = piece_of(program, call->sizes, pieces, n, &call->piece);
+        for (uint32_t i = 0; i <= program->n_kernels && status == TG_OK; i++) {
+            if (events)
+                status = DRIVER_CALL(module->driver, call->sink, cuEventRecord, events[i], stream);
+            if (status == TG_OK && i < program->n_kernels && is_there && has_tokens_to_launch(call->sizes))
+                status = launch_kernel(module, call, i, stream);
+        }
     }
     return status;
 }

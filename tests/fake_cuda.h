@@ -29,7 +29,7 @@ struct fake_state {
     int dynamic_shared;                                 /* last cuFuncSetAttribute */
     int n_modules, n_events, n_allocations, n_contexts; /* alive */
     const void *image;                                  /* last loaded */
-    uint64_t pieces;    /* a hash of where asynchronous copies and fills went, and from where */
+    uint64_t pieces; /* a hash of where asynchronous copies and fills went, and from where; and of what was launched */
     unsigned int clock; /* thread blocks launched so far: an event remembers it */
     /* the last launch */
     unsigned int grid[3], block[3], shared;

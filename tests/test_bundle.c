@@ -195,7 +195,7 @@ static void the_header_is_explained(void **state)
         const char *expected;
     } rows[] = {
         {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
-        {8, 1, "TG0712 bundle: version: expected 7, found 1"},
+        {8, 1, "TG0712 bundle: version: expected 8, found 1"},
         {12, 7, "TG0715 bundle: kind: expected 0 (one program) or 1 (a set), found 7"},
         {12, 1, "TG0716 bundle: kind: expected 0 (one program), found 1 (a set)"},
         {17, 0xff, "TG0713 bundle: size: expected the"},

@@ -50,8 +50,9 @@ int main(int argc, char **argv)
         return 2;
     fclose(file);
     tg_program plain = sample_program(ptx), packed = sample_program_packed(ptx);
-    tg_program decode = sample_program_decode(ptx), maps = sample_program_maps(ptx);
+    tg_program decode = sample_program_decode(ptx), maps = sample_program_maps(ptx),
+               pieces = sample_program_pieces(ptx);
     return !(write_program(&plain, "mlstm_sig", argv[2]) && write_program(&packed, "packed", argv[2]) &&
              write_program(&decode, "decode", argv[2]) && write_program(&maps, "maps", argv[2]) &&
-             write_set(ptx, "choosing", argv[2]));
+             write_program(&pieces, "pieces", argv[2]) && write_set(ptx, "choosing", argv[2]));
 }

@@ -105,7 +105,7 @@ static inline void sample_all_args(tg_program *program)
             if (axis < 2 || program->tensors[t].axes[axis - 2] != TG_AXIS_NONE)
                 kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = t, .axis = axis};
     }
-    for (uint8_t size = TG_SIZE_CONST; size <= TG_SIZE_CHUNK; size++)
+    for (uint8_t size = TG_SIZE_CONST; size <= TG_SIZE_FIRST; size++)
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = size};
     for (uint8_t scalar = 0; scalar < program->n_scalars; scalar++)
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = scalar};
@@ -200,6 +200,25 @@ static inline tg_program sample_program_maps(const char *ptx)
     kernel->shared_bytes = 100000;
     kernel->cluster = 4;
     kernel->overlap = 1;
+    return program;
+}
+
+/* A call in three pieces, of two kernels: the first is launched beside the second of the piece before. */
+static inline tg_program sample_program_pieces(const char *ptx)
+{
+    tg_program program = sample_program(ptx);
+    memcpy(program.arch, "sm_90", sizeof "sm_90");
+    program.pieces = 3;
+    program.tensors[SAMPLE_C].between = SAMPLE_S + 1;
+    sample_all_args(&program);
+    program.kernels[0].n_grid = 4;
+    program.kernels[0].grid[2] = (tg_term){TG_SIZE_CHUNKS, 1, 2};
+    program.kernels[0].grid[3] = (tg_term){TG_SIZE_CHUNK, 16, 1};
+    program.n_kernels = 2;
+    program.kernels[1] = program.kernels[0];
+    program.kernels[0].overlap = TG_OVERLAP_BESIDE;
+    program.kernels[1].overlap = TG_OVERLAP_WAITS;
+    memcpy(program.kernels[1].name, "walk", sizeof "walk");
     return program;
 }
 

@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "mlstm_sig.h"
 #include "packed.h"
+#include "pieces.h"
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
 #include "tests/cost.h"
@@ -26,7 +27,7 @@
 #include <cmocka.h>
 
 static const uint64_t apart = 0x100000; /* from tensor to tensor, where sizes are not random */
-enum { N_CALLS = 100000, N_SUBJECTS = 4, TEXT_BYTES = 16384 };
+enum { N_CALLS = 100000, N_SUBJECTS = 5, TEXT_BYTES = 16384 };
 
 static struct fake_state *fake;
 static tg_driver *driver;
@@ -103,6 +104,7 @@ DEFINE_SUBJECT(mlstm_sig, ONE_SCALAR)
 DEFINE_SUBJECT(packed, TWO_SCALARS)
 DEFINE_SUBJECT(decode, ONE_SCALAR)
 DEFINE_SUBJECT(maps, ONE_SCALAR)
+DEFINE_SUBJECT(pieces, ONE_SCALAR)
 
 static struct subject {
     const char *name;
@@ -117,9 +119,8 @@ static struct subject {
     {                                                                                                                  \
 #name, make, open_##name, launch_##name, check_##name, bytes_of_##name, close_##name, {0 }, NULL               \
     }
-    SUBJECT(mlstm_sig, sample_program),
-    SUBJECT(packed, sample_program_packed),
-    SUBJECT(decode, sample_program_decode),
+    SUBJECT(mlstm_sig, sample_program),     SUBJECT(packed, sample_program_packed),
+    SUBJECT(decode, sample_program_decode), SUBJECT(pieces, sample_program_pieces),
     SUBJECT(maps, sample_program_maps),
 };
 
