@@ -282,7 +282,7 @@ static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES]
             kernel->args[i].kind == TG_ARG_MAP)
             kernel->args[i].index = index[kernel->args[i].index];
     kernel->cluster = (uint8_t)p->cluster;
-    kernel->overlap = plan_overlaps(p);
+    kernel->overlap = plan_begins_beside(p) ? TG_OVERLAP_BESIDE : plan_overlaps(p) ? TG_OVERLAP_WAITS : TG_OVERLAP_NONE;
     kernel->n_maps = plan_maps(p, kernel->maps);
     for (uint32_t i = 0; i < kernel->n_maps; i++)
         kernel->maps[i].tensor = index[kernel->maps[i].tensor];

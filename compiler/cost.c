@@ -25,6 +25,7 @@
 static const double launch_seconds = 2e-6, launch_hidden = 1.9e-6;
 static const double sync_launch_seconds = 4e-6;                                /* ... with products on mma.sync */
 static const double walk_launch_seconds = 3.5e-6, walk_launch_hidden = 3.3e-6; /* ... on warpgroups */
+static const double piece_seconds = 10e-6;   /* of each piece: walks begin and end, and nothing is beside that */
 static const double block_seconds = 2.5e-6;  /* from the start to the first tiles, and from the last sums to memory */
 static const double step_seconds = 0.2e-6;   /* of a ring: wait, barrier, fetch, first product */
 static const double direct_seconds = 0.5e-6; /* ... along chunks: of what is loaded where it is read */
@@ -633,6 +634,35 @@ tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes)
     return s;
 }
 
+/* Thread blocks of the row that wait for the chunks before. */
+static double walk_blocks(const tg_kernel_row *row, const tg_shape_class *shape, const tg_sizes *s)
+{
+    const uint32_t sizes[TG_N_DIMS] = {[TG_DQK] = shape->dqk, [TG_DHV] = shape->dhv};
+    double blocks = row->row[TG_CHUNK].role == TG_ROLE_W ? (double)(s->batch * s->heads) : 0;
+    for (uint32_t d = 0; d < TG_N_DIMS; d++)
+        if (sizes[d] && row->row[d].role == TG_ROLE_P && row->row[d].block)
+            blocks *= ceil((double)sizes[d] / row->row[d].block);
+    return blocks;
+}
+
+double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t n, const tg_target *target,
+                    const tg_shape_class *shape, const tg_sizes *s, const double seconds[TG_MAX_ROWS])
+{
+    const bool beside = tg_begins_beside(schedule, slices);
+    double rest = 0, blocks = 0;
+    for (uint32_t r = beside ? 1 : 0; r < schedule->n_rows; r++) {
+        rest += seconds[r];
+        blocks = fmax(blocks, walk_blocks(&schedule->rows[r], shape, s));
+    }
+    if (!beside)
+        return rest + (n > 1 ? (n - 1) * piece_seconds : 0);
+    const double left = fmax(1 - blocks / target->sms, 1e-3), part = 2.0 / (n * (n + 1));
+    double sum = n * part * seconds[0];
+    for (uint32_t i = 0; i < n; i++)
+        sum += piece_seconds + fmax((n - i) * part * rest, (n - i - 1) * part * seconds[0] / left);
+    return sum;
+}
+
 tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                           const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink)
 {
@@ -670,13 +700,22 @@ tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target,
         return TG_E_ARGUMENT;
     *cost = (tg_cost){0};
     const tg_status status = tg_cost_kernels(schedule, target, shape, sizes, costs, sink);
+    double seconds[TG_MAX_ROWS] = {0};
+    bool any = false; /* a call without tokens takes no time */
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++) {
         cost->flops += costs[r].flops;
         cost->bytes += costs[r].bytes;
         cost->workspace += costs[r].workspace;
         cost->memory_seconds += costs[r].memory_seconds;
         cost->matrix_seconds += costs[r].matrix_seconds;
-        cost->seconds += costs[r].seconds - (cost->seconds > 0 ? costs[r].hidden_seconds : 0);
+        seconds[r] = costs[r].seconds - (any ? costs[r].hidden_seconds : 0);
+        any |= costs[r].seconds > 0;
     }
+    if (status != TG_OK || !any)
+        return status;
+    struct tg_slices slices;
+    const tg_sizes counted = plan_sizes(shape, sizes);
+    tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
+    cost->seconds = plan_seconds(schedule, &slices, schedule->pieces, target, shape, &counted, seconds);
     return status;
 }

@@ -141,7 +141,7 @@ static uint32_t n_behind(const struct plan *p)
     const tg_shape_class *s = &p->shape;
     const uint32_t written = s->pooled >= TG_POOL_TOKENS ? 3 : s->pooled >= TG_POOL_MOVES ? 2 : 0;
     const uint32_t tables = (s->packed ? 2u : 0) + (s->pooled ? 2u : 0) + written + (s->counted ? 2u : 0);
-    return N_SIZES + tables + n_scalars(p);
+    return N_SIZES + (p->schedule->pieces > 1 ? 1u : 0) + tables + n_scalars(p);
 }
 
 /* Have both one entry for the same sequences, heads, positions and so on, in the workspace? It is contiguous. */
@@ -211,6 +211,8 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = sizes[i]};
+    if (p->schedule->pieces > 1)
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = TG_SIZE_FIRST};
     if (p->shape.packed)
         add_table(args, &n, TILE_CU, 2, 2);
     if (p->shape.pooled)

@@ -573,6 +573,8 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
     find_finals(p);
     if (!find_member_block(p))
         return false;
+    if (!plan_check_pieces(p))
+        return false;
     if (p->by_token)
         drop_inverted(p);
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {

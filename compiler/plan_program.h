@@ -57,6 +57,14 @@ static inline bool plan_overlaps(const struct plan *p)
 {
     return p->target->cc >= 90;
 }
+/* pieces.c: of a schedule that is taken in pieces. May the kernel begin while the one ahead, of the piece before, is still at work?
+ * It waits for that at its end, for those behind it. Does it let such a one begin? */
+bool plan_begins_beside(const struct plan *p);
+bool plan_lets_next_begin(const struct plan *p);
+/* Can the call be taken in pieces? False after reporting. */
+bool plan_check_pieces(const struct plan *p);
+/* What the states of a piece are in memory until the next one begins with them: tensors of the workspace, behind all others. */
+bool plan_add_between(tg_program *program, const tg_schedule *schedule, const tg_sink *sink);
 /* launch.c: grid and parameters of the kernel */
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
@@ -71,6 +79,9 @@ uint32_t plan_strides_of(const struct plan *p, uint32_t tile);
 bool plan_check_args(const struct plan *p);
 /* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s);
+/* ... of a call in so many pieces, of what its kernels take one behind the other: the sum, but for what pieces have side by side. */
+double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t n, const tg_target *target,
+                    const tg_shape_class *shape, const tg_sizes *s, const double seconds[TG_MAX_ROWS]);
 /* What the model counts of them: packed sequences as if they were of equal length. */
 tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);
 /* The model tells no smaller differences between schedules, or between blocks of a row. */

@@ -16,9 +16,9 @@
 
 enum { MAX_CUTS = 64, MAX_FIELDS = 16, MAX_POINTS = 4096, MAX_JOINT_POINTS = 128 };
 
-/* Chunk size, and chunks of a segment; 0: there are none. */
+/* Chunk size; chunks of a segment, and pieces, 0: there are none. */
 struct cut {
-    uint32_t chunk, segment;
+    uint32_t chunk, segment, pieces;
 };
 
 /* Fields and all combinations of their values: point 0 is what is declared, and value 0 of a field the declared one. */
@@ -77,20 +77,23 @@ static uint32_t cut_values(const tg_vary *vary, uint32_t declared, int64_t token
  * states of segments would be launched for nothing. */
 static void find_cuts(struct search *s, int64_t chunk)
 {
-    const tg_vary *by_chunk = NULL, *by_segment = NULL;
-    uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], n = 1;
+    const tg_vary *by_chunk = NULL, *by_segment = NULL, *by_piece = NULL;
+    uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], pieces[TG_MAX_VALUES + 1],
+                                    n = 1;
     const uint32_t segment = tg_field_get(s->declared, (struct tg_field_at){.field = TG_FIELD_SEGMENT});
     for (uint32_t v = 0; s->space && !(s->fixed & TG_FIXED_CUT) && v < s->space->n_vary; v++) {
         by_chunk = s->space->vary[v].field == TG_FIELD_CHUNK ? &s->space->vary[v] : by_chunk;
         by_segment = segment && s->space->vary[v].field == TG_FIELD_SEGMENT ? &s->space->vary[v] : by_segment;
+        by_piece = s->declared->pieces && s->space->vary[v].field == TG_FIELD_PIECES ? &s->space->vary[v] : by_piece;
     }
     if (!chunk)
         n = cut_values(by_chunk, s->declared->chunk, 1, 2 * s->sizes.tokens, chunks);
     s->n_cuts = 0;
     for (uint32_t c = 0; c < n; c++) {
         const uint32_t m = cut_values(by_segment, segment, chunks[c], s->sizes.tokens, segments);
-        for (uint32_t i = 0; i < m && s->n_cuts < MAX_CUTS; i++)
-            s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i]};
+        const uint32_t l = cut_values(by_piece, s->declared->pieces, chunks[c], s->sizes.tokens, pieces);
+        for (uint32_t i = 0; i < m * l && s->n_cuts < MAX_CUTS; i++)
+            s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i % m], pieces[i / m]};
     }
 }
 
@@ -302,9 +305,11 @@ static void keep_best(struct search *s, uint32_t joint)
 {
     for (uint32_t c = 0; c < s->n_cuts; c++) {
         struct best *best = &s->best[c];
-        double seconds = 0;
+        double rows[TG_MAX_ROWS];
         for (uint32_t r = 0; r < s->declared->n_rows; r++)
-            seconds += s->seconds[r][c];
+            rows[r] = s->seconds[r][c];
+        const double seconds =
+            plan_seconds(s->declared, &s->slices, s->cuts[c].pieces, s->target, s->shape, &s->sizes, rows);
         const double weight = joint ? plan_tie * seconds : seconds;
         if (weight >= best->weight)
             continue;
@@ -320,7 +325,7 @@ static bool add_row(const struct search *s, uint32_t row, double sums[MAX_CUTS])
     bool any = false;
     for (uint32_t c = 0; c < s->n_cuts; c++) {
         sums[c] += s->seconds[row][c];
-        any |= sums[c] <= s->limit;
+        any |= sums[c] <= s->limit || s->declared->pieces > 1; /* that take less than the sum */
     }
     return any;
 }
@@ -370,6 +375,7 @@ static void show(struct search *s, tg_choice_fn *visit, void *user)
         s->schedule = *s->declared;
         s->schedule.chunk = s->cuts[c].chunk;
         set_segment(&s->schedule, s->cuts[c].segment);
+        s->schedule.pieces = s->cuts[c].pieces;
         set_point(s, &s->schedule, &s->joint, s->best[c].joint);
         for (uint32_t r = 0; r < s->schedule.n_rows; r++) {
             struct fields own;

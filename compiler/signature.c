@@ -143,6 +143,8 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
         if (!workspace)
             add_tables(program, shape, index);
     }
+    if (!plan_add_between(program, schedule, sink))
+        return false;
     uint8_t place[TG_MAX_TILES];
     plan_places(schedule, slices, shape, place);
     for (uint32_t t = 1; t < a->n_tensors; t++)
@@ -185,5 +187,6 @@ void plan_header(tg_program *program, const char *variant, const tg_schedule *sc
     program->chunk_multiple = plan_chunk_multiple(schedule);
     program->chunk_default = schedule->chunk;
     program->chunk_most = plan_chunk_most(schedule, &slices);
+    program->pieces = schedule->pieces;
     fill_scalars(program, schedule->algorithm, shape);
 }

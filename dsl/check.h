@@ -87,6 +87,7 @@ enum { TG_MAX_BLOCK = 512 };
 /* The role and the block of every dimension; needs a slice. */
 void tg_check_roles(const struct kernel *kernel);
 void tg_check_segments(const struct kernel *kernel); /* part of it */
+void tg_check_pieces(const struct kernel *kernel);   /* pieces.c */
 
 /* Statement `s`, if the kernel computes it, else NULL. Is there a CARRY among those? */
 const tg_stmt *tg_computed(const struct kernel *kernel, uint32_t s);

@@ -35,6 +35,8 @@ const char *tg_number_fault(tg_field field, uint32_t value)
         return value >= 1 && value <= MAX_WARPS ? NULL : "1 to 16";
     case TG_FIELD_SEGMENT:
         return value <= TG_MAX_BLOCK ? NULL : "0 to 512";
+    case TG_FIELD_PIECES:
+        return value <= TG_MAX_PIECES ? NULL : "0 to 8";
     case TG_FIELD_MMA:
         return value <= TG_MMA_WGMMA ? NULL : "a tg_mma";
     case TG_FIELD_ROLE:
@@ -295,6 +297,7 @@ static void check_row(struct check *check, const tg_schedule *schedule, uint32_t
     *loads |= k.slice.loads;
     check_order(&k);
     tg_check_roles(&k);
+    tg_check_pieces(&k);
 }
 
 void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool algorithm_ok)
@@ -317,6 +320,10 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
     if (schedule->max_tokens > UINT16_MAX)
         tg_fault(check, TG0236, "set .max_tokens, or leave it out", "max_tokens is %u, expected 0 to %d",
                  schedule->max_tokens, UINT16_MAX);
+    expected = tg_number_fault(TG_FIELD_PIECES, schedule->pieces);
+    if (expected)
+        tg_fault(check, TG0250, "set .pieces, or leave it out", "pieces is %u, expected %s", schedule->pieces,
+                 expected);
     if (schedule->n_rows < 1 || schedule->n_rows > TG_MAX_ROWS) {
         tg_fault(check, TG0204, "set .n_rows", "%u kernels, expected 1 to %d", schedule->n_rows, TG_MAX_ROWS);
         return;

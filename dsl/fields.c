@@ -26,7 +26,7 @@ static bool is_axis_dim(uint32_t dim)
 
 bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at)
 {
-    if (at.field == TG_FIELD_CHUNK || at.field == TG_FIELD_SEGMENT)
+    if (at.field == TG_FIELD_CHUNK || at.field == TG_FIELD_SEGMENT || at.field == TG_FIELD_PIECES)
         return true;
     if (at.field <= TG_FIELD_NONE || at.field > TG_FIELD_MAKERS || at.row >= tg_row_count(schedule))
         return false;
@@ -50,6 +50,8 @@ uint32_t tg_field_get(const tg_schedule *schedule, struct tg_field_at at)
         return schedule->chunk;
     case TG_FIELD_SEGMENT:
         return segment_of(schedule) ? segment_of(schedule)->block : 0;
+    case TG_FIELD_PIECES:
+        return schedule->pieces;
     case TG_FIELD_BLOCK:
         return row->row[at.dim].block;
     case TG_FIELD_ROLE:
@@ -89,6 +91,9 @@ void tg_field_set(tg_schedule *schedule, struct tg_field_at at, uint32_t value)
     case TG_FIELD_SEGMENT:
         set_segment(schedule, value);
         break;
+    case TG_FIELD_PIECES:
+        schedule->pieces = value;
+        break;
     case TG_FIELD_BLOCK:
         row->row[at.dim].block = (uint16_t)value;
         break;
@@ -122,11 +127,11 @@ bool tg_field_next(const tg_schedule *schedule, struct tg_field_at *at)
 {
     static const uint8_t of_row[] = {TG_FIELD_BLOCK,         TG_FIELD_WARPS, TG_FIELD_STAGES,
                                      TG_FIELD_BLOCKS_PER_SM, TG_FIELD_MMA,   TG_FIELD_MAKERS};
-    if (at->field < TG_FIELD_SEGMENT) {
+    if (at->field < TG_FIELD_PIECES) {
         *at = (struct tg_field_at){.field = (uint8_t)(at->field + 1)};
         return true;
     }
-    if (at->field == TG_FIELD_SEGMENT) {
+    if (at->field == TG_FIELD_PIECES) {
         *at = (struct tg_field_at){.field = TG_FIELD_BLOCK, .dim = axis_dims[0]};
         return tg_row_count(schedule) > 0;
     }
@@ -154,6 +159,8 @@ const char *tg_field_name(struct tg_field_at at)
         return "chunk";
     case TG_FIELD_SEGMENT:
         return tg_dim_name(TG_SEG);
+    case TG_FIELD_PIECES:
+        return "pieces";
     case TG_FIELD_BLOCK:
     case TG_FIELD_ROLE:
     case TG_FIELD_CLUSTER:
@@ -203,7 +210,8 @@ bool tg_vary_at(const tg_schedule *schedule, const tg_vary *vary, struct tg_fiel
     struct tg_field_at other;
     if (!tg_field_is_of_row(vary->field)) {
         *at = (struct tg_field_at){.field = vary->field};
-        return vary->field == TG_FIELD_CHUNK || (vary->field == TG_FIELD_SEGMENT && segment_of(schedule));
+        return vary->field == TG_FIELD_CHUNK || (vary->field == TG_FIELD_SEGMENT && segment_of(schedule)) ||
+               (vary->field == TG_FIELD_PIECES && schedule->pieces > 1);
     }
     for (uint32_t i = 1; i < TG_MAX_VARIED && vary->rows[i]; i++)
         if (!vary_row(schedule, vary, i, &other))
@@ -330,7 +338,8 @@ static bool find_field(struct check *check, const tg_schedule *schedule, struct 
 {
     struct list expected = {{0}, 0};
     for (*at = (struct tg_field_at){0}; tg_field_next(schedule, at);) {
-        if (at->field == TG_FIELD_CHUNK || (tg_field_is_of_row(at->field) && at->row != row))
+        if (at->field == TG_FIELD_CHUNK || at->field == TG_FIELD_PIECES ||
+            (tg_field_is_of_row(at->field) && at->row != row))
             continue;
         if (span_is(name, tg_field_name(*at)))
             return true;
@@ -440,12 +449,14 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
     const struct span value = {equals + 1, item.length - (int)(equals + 1 - item.start)};
     const struct span name = {item.start, (int)((dot ? dot : equals) - item.start)};
     const struct span field = {dot ? dot + 1 : equals, dot ? (int)(equals - dot - 1) : 0};
-    struct tg_field_at at = {.field = span_is(name, "chunk") ? TG_FIELD_CHUNK : TG_FIELD_SEGMENT};
-    if (!dot && (at.field == TG_FIELD_CHUNK || span_is(name, tg_dim_name(TG_SEG)))) {
+    struct tg_field_at at = {0};
+    while (tg_field_next(schedule, &at) && !tg_field_is_of_row(at.field) && !span_is(name, tg_field_name(at)))
+        ;
+    if (!dot && !tg_field_is_of_row(at.field)) {
         apply_value(check, schedule, value, at);
     } else if (!dot) {
         tg_fault(check, TG0232, "fields of a kernel are written as KERNEL.field",
-                 "no field '%.*s', expected chunk, seg or KERNEL.field", name.length, name.start);
+                 "no field '%.*s', expected chunk, seg, pieces or KERNEL.field", name.length, name.start);
     } else {
         uint8_t row = 0;
         if (!find_row(schedule, name, &row))

@@ -9,7 +9,7 @@
 
 struct tg_field_at {
     uint8_t field; /* tg_field */
-    uint8_t row;   /* of what a row has: all but TG_FIELD_CHUNK and TG_FIELD_SEGMENT */
+    uint8_t row;   /* of what a row has: all but TG_FIELD_CHUNK, TG_FIELD_SEGMENT and TG_FIELD_PIECES */
     uint8_t dim;   /* of an axis: TG_FIELD_BLOCK, TG_FIELD_ROLE, TG_FIELD_CLUSTER */
 };
 
@@ -19,7 +19,7 @@ uint32_t tg_row_count(const tg_schedule *schedule);
 /* The row has this field, the axis this dimension; the schedule itself the others. */
 static inline bool tg_field_is_of_row(uint32_t field)
 {
-    return field > TG_FIELD_SEGMENT;
+    return field > TG_FIELD_PIECES;
 }
 static inline bool tg_field_is_of_axis(uint32_t field)
 {

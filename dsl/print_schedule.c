@@ -119,7 +119,7 @@ static void print_table(const struct table *table, const tg_writer *writer)
     }
 }
 
-/* "tfla, chunk 128, at most 16 tokens, keeps C N" */
+/* "tfla, chunk 128, at most 16 tokens, in 4 pieces, keeps C N" */
 static void print_title(const tg_schedule *schedule, const tg_writer *writer)
 {
     const bool named = tg_is_name(schedule->name, TG_MAX_NAME, true);
@@ -128,6 +128,8 @@ static void print_title(const tg_schedule *schedule, const tg_writer *writer)
     tg_printf(writer, "%s, chunk %u", named ? schedule->name : "(no name)", schedule->chunk);
     if (schedule->max_tokens)
         tg_printf(writer, ", at most %u tokens", schedule->max_tokens);
+    if (schedule->pieces > 1)
+        tg_printf(writer, ", in %u pieces", schedule->pieces);
     for (uint32_t i = 0; i < TG_MAX_KEPT && algorithm; i++) {
         struct tg_text text;
         if (schedule->kept[i] == 0 || algorithm->struct_size != sizeof *algorithm)
@@ -244,6 +246,8 @@ void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer)
         key_scalars(algorithm, writer);
     }
     tg_printf(writer, "c%u,%u;", schedule->chunk, schedule->max_tokens);
+    if (schedule->pieces > 1)
+        tg_printf(writer, "p%u;", schedule->pieces);
     for (uint32_t i = 0; i < TG_MAX_KEPT; i++)
         if (schedule->kept[i])
             tg_printf(writer, "e%u;", schedule->kept[i]);

@@ -236,4 +236,8 @@ struct tg_slices {
 };
 void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices *slices);
 
+/* pieces.c: of a schedule that is taken in pieces, does the first row wait for nothing that the others make? Then it begins beside
+ * the last row of the piece before. */
+bool tg_begins_beside(const tg_schedule *schedule, const struct tg_slices *slices);
+
 #endif

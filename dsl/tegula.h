@@ -347,7 +347,7 @@ typedef struct tg_algorithm {
     uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 6 };
+enum { TG_DSL_VERSION = 7 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -472,6 +472,13 @@ typedef enum tg_mma {
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
+/* Pieces, for sequences that are long and too few: with .pieces = n > 1 all rows are launched for the first chunks of each sequence,
+ * then for the next ones, n times; each piece is shorter than the one before (n, n - 1, ... 1 parts of the chunks). Walks begin
+ * with the states that those of the piece before have ended with, which are in the workspace. A row that reads nothing but inputs
+ * (T of KDA) does not wait for them: where the kernel before it is a walk, it begins beside that, on the multiprocessors which
+ * that leaves. Rows have TG_P or, forward in time, TG_W for TG_CHUNK, and no TG_SEG; each CARRY has `init` and `final_`. */
+
+enum { TG_MAX_PIECES = 8 };
 enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 32, TG_MAX_KEPT = 8, TG_MAX_VARIED = 4 };
 
 /* A schedule may be a table for several algorithms that number their tiles alike, and for several ways to cut and to keep
@@ -533,6 +540,8 @@ typedef struct tg_schedule {
     uint32_t chunk;      /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens; /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
     uint32_t by_name;    /* TG_NAMED, TG_NAMED_ALONE; 0: never */
+    uint32_t
+        pieces; /* the chunks are taken in so many pieces, one after another, at most TG_MAX_PIECES; 0: all at once */
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];
@@ -546,6 +555,7 @@ typedef enum tg_field {
     TG_FIELD_NONE = 0,
     TG_FIELD_CHUNK,
     TG_FIELD_SEGMENT, /* chunks of a segment, of all rows with TG_SEG; where they have none, sequences are not cut */
+    TG_FIELD_PIECES,
     TG_FIELD_BLOCK,
     TG_FIELD_WARPS,
     TG_FIELD_STAGES,
@@ -562,8 +572,8 @@ typedef struct tg_vary {
     uint8_t field;                  /* tg_field */
     uint8_t dim;                    /* of TG_FIELD_BLOCK, TG_FIELD_ROLE and TG_FIELD_CLUSTER */
     uint16_t values[TG_MAX_VALUES]; /* ends at the first 0 */
-    /* Kernels that have the value, all of them the same (blocks whose sums another row adds up); not of TG_FIELD_CHUNK
-     * and TG_FIELD_SEGMENT. Of a point without these rows or that dimension the field is not varied. */
+    /* Kernels that have the value, all of them the same (blocks whose sums another row adds up); not of TG_FIELD_CHUNK,
+     * TG_FIELD_SEGMENT and TG_FIELD_PIECES. Of a point without these rows or that dimension the field is not varied. */
     const char *rows[TG_MAX_VARIED];
     int line;
 } tg_vary;

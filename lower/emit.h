@@ -24,7 +24,7 @@ struct place {
     LLVMValueRef token;                    /* i32: first token of the chunk, in its sequence */
     LLVMValueRef length;                   /* i32: tokens of the chunk */
     LLVMValueRef tokens, chunks;           /* i32: of the sequence */
-    LLVMValueRef first_token, first_chunk; /* i32: of a packed sequence; NULL: 0 */
+    LLVMValueRef first_token, first_chunk; /* i32: of a packed sequence, or of a piece of the call; NULL: 0 */
 };
 
 /* Run-time position in a nest, as allocas: outer and inner block, ring slots of both. */

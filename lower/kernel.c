@@ -278,14 +278,25 @@ static void emit_members(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     emit_when(e, WHEN_AFTER);
 }
 
+/* One thread block waits for the kernel beside which this one is, so that who waits for this one has waited for both. */
+static void wait_at_end(struct emit *e)
+{
+    LLVMValueRef block = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, block, imm(e, 0), ""));
+    wait_for_kernels(e);
+    end_if(e, after);
+}
+
 static void emit_body(struct emit *e)
 {
     LLVMValueRef batch, head;
     for (uint32_t d = 0; d < TG_N_DIMS; d++)
         e->at.start[d] = imm(e, 0);
     find_thread(e, call0(e, "llvm.nvvm.read.ptx.sreg.tid.x"));
-    if (plan_overlaps(e->p))
+    if (plan_overlaps(e->p) && !plan_begins_beside(e->p))
         wait_for_kernels(e); /* it is launched before they have ended: tg_kernel.overlap */
+    if (plan_lets_next_begin(e->p))
+        let_next_begin(e);
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
     emit_bases(e, batch, head);
@@ -299,6 +310,8 @@ static void emit_body(struct emit *e)
         emit_members(e, batch, head);
     else
         emit_ops(e, 0, e->p->n_ops);
+    if (plan_begins_beside(e->p))
+        wait_at_end(e);
     LLVMBuildRetVoid(e->b);
 }
 

@@ -240,6 +240,10 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
         set_sequence(e, &e->at, *batch);
         chunk = by_slot ? sub(e, chunk, e->at.first_chunk) : chunk;
     }
+    if (p->schedule->pieces > 1) {
+        e->at.first_chunk = argument(e, TG_ARG_SIZE, TG_SIZE_FIRST, 0);
+        e->at.first_token = mul(e, e->at.first_chunk, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0));
+    }
     if (plan_counts_tokens(p))
         count_tokens(e, &e->at, *batch);
     if (plan_chunk_step(p) > 1) /* the last chunk of a segment */

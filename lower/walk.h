@@ -30,6 +30,7 @@ void mbarrier_arrive(struct emit *e, LLVMValueRef barrier);
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
 void fence_mbarrier_init(struct emit *e);
 void fence_async(struct emit *e);      /* what this thread wrote to shared memory, for tensor maps and wgmma */
+void let_next_begin(struct emit *e);   /* the kernel behind this one, when all thread blocks have said so */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
 LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t threads,

@@ -130,6 +130,11 @@ void wait_for_kernels(struct emit *e)
     ptx_void(e, "griddepcontrol.wait;", "~{memory}", NULL, 0);
 }
 
+void let_next_begin(struct emit *e)
+{
+    ptx_void(e, "griddepcontrol.launch_dependents;", "~{memory}", NULL, 0);
+}
+
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads)
 {
     LLVMValueRef args[] = {number, imm(e, threads)};

@@ -96,13 +96,13 @@ static void try_likely(struct tuner *tuner, struct option_value *values, uint32_
     }
 }
 
-/* How the sequence is cut: into chunks, into segments. */
+/* How the sequence is cut: into chunks, segments, pieces. */
 static bool is_cut(const tg_vary *vary)
 {
-    return vary->field == TG_FIELD_CHUNK || vary->field == TG_FIELD_SEGMENT;
+    return vary->field == TG_FIELD_CHUNK || vary->field == TG_FIELD_SEGMENT || vary->field == TG_FIELD_PIECES;
 }
 
-/* The lengths of chunks and segments once more, where blocks have changed. */
+/* The lengths of chunks and segments, and pieces, once more, where blocks have changed. */
 static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base)
 {
     struct option_value values[TG_MAX_VALUES];

@@ -121,10 +121,15 @@ static const tg_schedule step = {
  * before, and what carries the state on is its decay, of each key dimension. */
 /* What stays in the caller's memory for the backward's walk-kept: the chunk's tiles, and the values that are written. */
 #define KEPT .kept = {T_, P, KB, KE, QB, GT, N}
+/* T beside the walk of the piece before, which has less of memory then: what its blocks of dhv share is loaded once. */
+#define PIECES NARROW " walk.dhv=M2/64 pieces=4"
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
     {.name = "walk-keep", KEPT},
+    {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
+    {.name = "pieces", .changes = PIECES},
+    {.name = "pieces-keep", .changes = PIECES, KEPT},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = "walk-wide", .changes = WIDE},
@@ -143,7 +148,7 @@ static const tg_schedule walk = {
 
 /* Where sequences are too few they are cut, as in delta_schedules.c. */
 #define LENGTHS {.field = TG_FIELD_SEGMENT, .values = {4, 8, 11, 16, 22, 32, 43, 64, 86, 128, 171, 256}, .line = __LINE__}
-static const tg_vary walk_vary[] = {LENGTHS, VARY_COMPOSED("compose")};
+static const tg_vary walk_vary[] = {LENGTHS, {.field = TG_FIELD_PIECES, .values = {2, 3, 4, 5, 6}, .line = __LINE__}, VARY_COMPOSED("compose")};
 static const tg_space walk_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &walk,
                                     .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)};
 const tg_space *const tg_kda_forward_spaces[] = {&walk_space, NULL};

@@ -18,7 +18,7 @@ FLOATS = {"bfloat16": 2, "float16": 3, "float32": 4}  # tg_dtype
 IN, OUT, OPTIONAL, NO_BATCH, SHARED, NO_HEADS = 1, 2, 4, 8, 16, 32
 CHUNK, POSITION = 2, 10
 AXES = {1: "T", CHUNK: "chunks", 3: "dqk", 4: "dhv", POSITION: "positions"}
-DSL_VERSION = 6
+DSL_VERSION = 7
 POOL_SLOTS, POOL_MOVES, POOL_TOKENS = 1, 2, 3
 _WARNING, _ERROR = 1, 2
 

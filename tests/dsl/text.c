@@ -149,7 +149,7 @@ void test_apply_mistakes(void **state)
         {"H.warp=4", "TG0232",
          "no field 'warp', expected one of: seg, chunk, Lhq, Lkv, dqk, dhv, batch, member, warps,"},
         {"H.member=2", "TG0233", "member is '2', expected 0 or 1"},
-        {"chunks=4", "TG0232", "expected chunk, seg or KERNEL.field"},
+        {"chunks=4", "TG0232", "expected chunk, seg, pieces or KERNEL.field"},
         {"H.warps=", "TG0233", "warps is '', expected a number"},
         {"H.warps=-4", "TG0233", "warps is '-4', expected a number"},
         {"H.warps=99", "TG0233", "warps is '99', expected 1 to 16"},
