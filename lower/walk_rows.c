@@ -117,7 +117,8 @@ static void work_on_rows(struct emit *e, const struct rows *rows, const struct o
 
 /* ---- of the rows at hand, and of the next ones ---- */
 
-/* Is the operation before the first sum, or does it fetch for nothing but such? */
+/* Is the operation before the first sum, or does it fetch for nothing but such? Nothing is put ahead: who reads the first rows once
+ * more would read what is there by then. */
 static bool is_ahead(const struct emit *e, const struct rows *rows, uint32_t i)
 {
     uint8_t reads[PLAN_MAX_OP_READS];
@@ -125,7 +126,7 @@ static bool is_ahead(const struct emit *e, const struct rows *rows, uint32_t i)
     uint32_t sum = 0;
     while (sum < rows->n && rows->ops[sum].kind != OP_SCAN)
         sum++;
-    bool is = i < sum;
+    bool is = i < sum && op->kind != OP_PUT;
     for (uint32_t k = sum; k < rows->n; k++)
         for (uint32_t r = 0, n = plan_op_reads(e->p, &rows->ops[k], reads); r < n; r++)
             is &= op->kind != OP_FETCH || reads[r] != op->v;

@@ -212,6 +212,106 @@ static void try_decayed(void)
     tap_end();
 }
 
+/* ---- keys that makers make of two matrices, in the place of one of them, without a sum over positions ---------------------------- */
+
+enum { QM = 1, KM, GM, VM, SM, HM, MM, CM, IM, TM, PM };
+static const tg_tensor made_tensors[] = {
+    [QM] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},     [KM] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [GM] = {"g", TG_IO, TG_IN, {TG_T, TG_DQK}},     [VM] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [SM] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}}, [HM] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+    [MM] = {"m", TG_F32, 0, {TG_T, TG_DQK}},        [CM] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [IM] = {"i", TG_F32, 0, {TG_T, TG_DHV}},        [TM] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [PM] = {"p", TG_F32, 0, {TG_LQ, TG_LKV}},
+};
+static const tg_stmt made_body[] = {
+    TG_MAP_TO(TG_AT_KV(MM), TG_MUL(TG_KV(KM), TG_SIGMOID(TG_KV(GM)))),
+    TG_CARRY_TO(CM, SM, 0, 0, TG_AT_KV(MM), TG_AT_KV(VM)),
+    TG_CONTRACT_TO(TG_AT_Q(IM), TG_AT_Q(QM), CM),
+    TG_CONTRACT_TO(TM, TG_AT_Q(QM), TG_AT_KV(KM)),
+    TG_MAP_TO(PM, TG_CAUSAL(TG_TILE(TM))),
+    TG_CONTRACT_ONTO(TG_AT_Q(HM), TG_AT_Q(IM), PM, TG_AT_KV(VM)),
+};
+static const tg_algorithm made = {
+    TG_HEADER(tg_algorithm), .name = "made",
+    .title = "made",         .file = __FILE__,
+    .tensors = made_tensors, .n_tensors = TG_COUNT(made_tensors),
+    .body = made_body,       .n_body = TG_COUNT(made_body),
+};
+
+/* Row t of the output, from the state of its chunk, which begins at `first`. */
+static void made_row(const tg_oracle_call *c, int64_t first, int64_t t, const double *state)
+{
+    for (int64_t x = 0; x < c->dhv; x++) {
+        double h = 0;
+        for (int64_t d = 0; d < c->dqk; d++) {
+            double value = state[d * c->dhv + x];
+            for (int64_t j = first; j <= t; j++)
+                value += c->in[KM][j * c->dqk + d] * c->in[VM][j * c->dhv + x];
+            h += c->in[QM][t * c->dqk + d] * value;
+        }
+        c->out[HM][t * c->dhv + x] = h;
+    }
+}
+
+static void made_oracle(const tg_oracle_call *c)
+{
+    for (int64_t at = 0; at < c->batch * c->heads; at++) {
+        double *state = c->out[SM] + at * c->dqk * c->dhv;
+        memset(state, 0, (size_t)(c->dqk * c->dhv) * sizeof *state);
+        for (int64_t first = 0; first < c->tokens; first += CHUNK) {
+            const int64_t begin = at * c->tokens + first, n = c->tokens - first < CHUNK ? c->tokens - first : CHUNK;
+            for (int64_t t = begin; t < begin + n; t++)
+                made_row(c, begin, t, state);
+            for (int64_t t = begin; t < begin + n; t++)
+                for (int64_t d = 0; d < c->dqk; d++) {
+                    const double key = c->in[KM][t * c->dqk + d] / (1 + exp(-c->in[GM][t * c->dqk + d]));
+                    for (int64_t x = 0; x < c->dhv; x++)
+                        state[d * c->dhv + x] += key * c->in[VM][t * c->dhv + x];
+                }
+        }
+    }
+}
+
+static void try_made(void)
+{
+    static const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "made",
+        .file = __FILE__,
+        .algorithm = &made,
+        .chunk = CHUNK,
+        .n_rows = 1,
+        .rows = {{.name = "walk",
+                  .outputs = {HM, SM},
+                  .mma = TG_MMA_WGMMA,
+                  .warps = 4,
+                  .stages = 2,
+                  .makers = 4,
+                  .row = {[TG_CHUNK] = TG_W(1),
+                          [TG_LQ] = TG_L(CHUNK),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_L(0),
+                          [TG_DHV] = TG_P(64)}}},
+    };
+    static const tg_schedule *const schedules[] = {&schedule, NULL};
+    static const char *const aliases[] = {NULL};
+    static const tg_variant variant = {TG_HEADER(tg_variant), .name = "made",         .aliases = aliases,
+                                       .algorithm = &made,    .schedules = schedules, .oracle = made_oracle};
+    if (!tap_begin("keys that makers make without a sum over positions"))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "made",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = 128,
+                                 .dhv = 64,
+                                 .schedule = "made"},
+                  7);
+    tap_end();
+}
+
 /* ---- what kernels with matrix products cannot do --------------------------------------------------------------- */
 
 enum { K = 1, K2, V, GX, S0, S, A, B2, D, KE, C };
@@ -504,6 +604,7 @@ void suite_declared(void)
     try_channels("two elements side by side", 1, 64, 64);
     try_channels("two warps, four elements side by side", 2, 256, 256);
     try_decayed();
+    try_made();
     for (size_t i = 0; i < TG_COUNT(states); i++) {
         if (!tap_begin("%s: %s", states[i].code ? "refused" : "accepted", states[i].what))
             continue;
