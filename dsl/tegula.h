@@ -540,8 +540,8 @@ typedef struct tg_schedule {
     uint32_t chunk;      /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens; /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
     uint32_t by_name;    /* TG_NAMED, TG_NAMED_ALONE; 0: never */
-    uint32_t
-        pieces; /* the chunks are taken in so many pieces, one after another, at most TG_MAX_PIECES; 0: all at once */
+    /* The chunks are taken in so many pieces, one after another, at most TG_MAX_PIECES; 0: all at once. */
+    uint32_t pieces;
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];

@@ -58,16 +58,4 @@ static inline int64_t piece_blocks(const tg_program *program, const struct piece
     return blocks;
 }
 
-/* The tensor that stands for `tensor` in the piece: what is between two of them for an initial and a final state, or itself. */
-static inline uint32_t piece_tensor(const tg_program *program, const struct piece *piece, uint32_t tensor)
-{
-    const bool is_first = piece->first == 0;
-    for (uint32_t i = program->n_tensors; (!is_first || !piece->is_last) && i-- > 0 && program->tensors[i].between;) {
-        const uint32_t state = program->tensors[i].between - 1u;
-        if ((!piece->is_last && state == tensor) || (!is_first && tg_tensor_source(program, state) == (int)tensor))
-            return i;
-    }
-    return tensor;
-}
-
 #endif

@@ -122,10 +122,9 @@ typedef struct tg_tensor_info {
     uint8_t parts;             /* extent of TG_PARTS where that is an axis, else 0 */
     uint16_t segment; /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
                                 * longest could need; 0: each chunk has its own */
-    uint8_t
-        between; /* n + 1: of workspace, where the states of output n, a final state, are from one piece of the call to the
-                                * next: it stands for output n in all pieces but the last, and for the initial state in all but
-                                * the first; 0: it is none */
+    /* n + 1: of workspace, where the states of output n, a final state, are from one piece of the call to the next. It stands for
+     * output n in all pieces but the last, and for the initial state in all but the first. 0: it is none. */
+    uint8_t between;
     uint8_t place; /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
                                 * uses any more where one uses this, itself with a place of its own; 0: its own place */
 } tg_tensor_info;
@@ -138,9 +137,8 @@ typedef enum tg_size {
     TG_SIZE_TOKENS = 3, /* T */
     TG_SIZE_CHUNKS = 4, /* ceil(T / L); packed: floor(T / L) + B slots, L being TG_SIZE_CHUNK; 0 if T is 0 */
     TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple); of a decode step the latter: one chunk */
-    TG_SIZE_FIRST =
-        6, /* of a call that is taken in pieces, the first chunk of the piece, whose tokens and chunks the other
-                           sizes are then of; otherwise 0 */
+    /* Of a call that is taken in pieces the first chunk of the piece, whose tokens and chunks the other sizes are then of; else 0. */
+    TG_SIZE_FIRST = 6,
 } tg_size;
 
 /* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in
@@ -224,10 +222,9 @@ enum { TG_MAX_MAPS = 9, TG_MAX_CLUSTER = 8 };
 typedef enum tg_overlap {
     TG_OVERLAP_NONE = 0,
     TG_OVERLAP_WAITS = 1, /* yes, and it waits for that (griddepcontrol.wait) before it touches memory */
-    TG_OVERLAP_BESIDE =
-        2, /* in all pieces of a call but the first (tg_program.pieces): there the kernel ahead says when
-                              (griddepcontrol.launch_dependents), and this one touches nothing that that writes, writes nothing
-                              that it reads, and waits for it at its end, for those behind it */
+    /* In all pieces of a call but the first (tg_program.pieces). There the kernel ahead says when (griddepcontrol.launch_dependents).
+     * This one touches nothing that that writes, writes nothing that it reads, and waits for it at its end, for those behind. */
+    TG_OVERLAP_BESIDE = 2,
 } tg_overlap;
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */

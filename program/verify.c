@@ -102,7 +102,8 @@ static bool is_between(const tg_program *program, uint32_t i)
         return false;
     const tg_tensor_info *out = &program->tensors[t->between - 1];
     return is_workspace(t) && t->place == 0 && out->flags & TG_OUT && tg_tensor_source(program, t->between - 1u) >= 0 &&
-           out->dtype == t->dtype && memcmp(out->axes, t->axes, sizeof t->axes) == 0;
+           out->dtype == t->dtype && memcmp(out->axes, t->axes, sizeof t->axes) == 0 &&
+           ((out->flags ^ t->flags) & ~(TG_IN | TG_OUT | TG_OPTIONAL)) == 0;
 }
 
 static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_sink *sink)

@@ -389,17 +389,16 @@ static int64_t stride_of(const struct call *call, uint32_t tensor, uint32_t axis
 
 static union value make_value(const struct call *call, const tg_arg_desc *arg)
 {
-    const struct piece *piece = &call->piece;
     union value value = {0};
     switch ((tg_arg_kind)arg->kind) {
     case TG_ARG_POINTER:
-        value.pointer = call->bound[piece_tensor(call->program, piece, arg->index)].address;
+        value.pointer = call->bound[arg->index].address;
         break;
     case TG_ARG_STRIDE:
-        value.stride = stride_of(call, piece_tensor(call->program, piece, arg->index), arg->axis);
+        value.stride = stride_of(call, arg->index, arg->axis);
         break;
     case TG_ARG_SIZE:
-        value.size = (uint32_t)piece_size(call->program, piece, arg->index);
+        value.size = (uint32_t)piece_size(call->program, &call->piece, arg->index);
         break;
     case TG_ARG_SCALAR:
         value.scalar = call->scalars[arg->index];
@@ -486,16 +485,33 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
     return launch_blocks(module, call, i, (uint32_t)blocks, stream, parameters);
 }
 
+/* What is between two pieces stands for the final state of the first and for the initial one of the second. */
+static void bind_piece(struct call *call, const struct bound *given)
+{
+    const tg_program *program = call->program;
+    for (uint32_t i = program->n_tensors; i-- > 0 && program->tensors[i].between;) {
+        const uint32_t state = program->tensors[i].between - 1u;
+        const int source = tg_tensor_source(program, state);
+        call->bound[source] = call->piece.first > 0 ? call->bound[i] : given[source];
+        call->bound[state] = call->piece.is_last ? given[state] : call->bound[i];
+    }
+}
+
 /* With events for each kernel the call is one piece. */
 static tg_status launch_kernels(const tg_module *module, struct call *call, cu_stream stream, const cu_event *events)
 {
     const tg_program *program = module->program;
     const uint32_t pieces = piece_count(program, events != NULL);
+    struct bound given[TG_MAX_TENSORS];
     tg_status status = TG_OK;
+    if (pieces > 1)
+        memcpy(given, call->bound, program->n_tensors * sizeof *given);
     if (!has_tokens_to_launch(call->sizes))
         status = define_states(module->driver, call, stream);
     for (uint32_t n = 0; n < pieces && status == TG_OK; n++) {
         const bool is_there = piece_of(program, call->sizes, pieces, n, &call->piece);
+        if (pieces > 1)
+            bind_piece(call, given);
         for (uint32_t i = 0; i <= program->n_kernels && status == TG_OK; i++) {
             if (events)
                 status = DRIVER_CALL(module->driver, call->sink, cuEventRecord, events[i], stream);

@@ -145,7 +145,8 @@ const char *const kind_names[N_KINDS] = {"inverse",
                                          "held state",
                                          "pool",
                                          "kept tensor",
-                                         "final states alone"};
+                                         "final states alone",
+                                         "pieces"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -168,6 +169,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return d->schedule.kept[0];
     case KIND_STATES:
         return d->is_states;
+    case KIND_PIECES:
+        return d->schedule.pieces > 1;
     case KIND_WALK:
         return has_row(d, is_walk);
     case KIND_SEGMENTS:

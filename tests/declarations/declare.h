@@ -71,6 +71,7 @@ enum kind {
     KIND_POOL,
     KIND_KEPT,
     KIND_STATES,
+    KIND_PIECES,
     N_KINDS
 };
 extern const char *const kind_names[N_KINDS];

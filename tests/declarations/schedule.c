@@ -394,6 +394,21 @@ static void keep(struct draw *draw, tg_schedule *s, const tg_algorithm *algorith
         }
 }
 
+/* Several chunks, and mostly what can be taken so. */
+static void take_in_pieces(struct draw *draw, struct declaration *d)
+{
+    const tg_schedule whole = d->schedule;
+    const bool is_any = draw_chance(draw, 10);
+    d->schedule.pieces = (uint32_t)DRAW(draw, 2, 2, 3, 5);
+    if (!is_any && tg_schedule_check(&d->schedule, &silent_sink) != TG_OK) {
+        d->schedule = whole;
+        return;
+    }
+    d->shape.tokens = DRAW(draw, 65, 130, 200, 330);
+    d->shape.packed = d->shape.packed && is_any;
+    d->shape.pooled = d->shape.pooled && is_any;
+}
+
 void declare_schedule(struct draw *draw, struct declaration *d)
 {
     tg_schedule *s = &d->schedule;
@@ -413,6 +428,8 @@ void declare_schedule(struct draw *draw, struct declaration *d)
         join_heads(draw, d);
     while (s->n_rows && draw_chance(draw, 12))
         change_field(draw, d);
+    if (!s->max_tokens && draw_chance(draw, 40))
+        take_in_pieces(draw, d);
     if (draw_chance(draw, 25))
         keep(draw, s, &d->algorithm);
     fit_step(d);
