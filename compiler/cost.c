@@ -25,7 +25,9 @@
 static const double launch_seconds = 2e-6, launch_hidden = 1.9e-6;
 static const double sync_launch_seconds = 4e-6;                                /* ... with products on mma.sync */
 static const double walk_launch_seconds = 3.5e-6, walk_launch_hidden = 3.3e-6; /* ... on warpgroups */
-static const double piece_seconds = 10e-6;   /* of each piece: walks begin and end, and nothing is beside that */
+static const double piece_seconds = 10e-6; /* of each piece: walks begin and end, and nothing is beside that */
+/* What a kernel that runs beside a walk has of the GPU, of the part of its multiprocessors that the walk leaves: it has more of memory. */
+static const double left_power = 0.6;
 static const double block_seconds = 2.5e-6;  /* from the start to the first tiles, and from the last sums to memory */
 static const double step_seconds = 0.2e-6;   /* of a ring: wait, barrier, fetch, first product */
 static const double direct_seconds = 0.5e-6; /* ... along chunks: of what is loaded where it is read */
@@ -656,7 +658,7 @@ double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices,
     }
     if (!beside)
         return rest + (n > 1 ? (n - 1) * piece_seconds : 0);
-    const double left = fmax(1 - blocks / target->sms, 1e-3), part = 2.0 / (n * (n + 1));
+    const double left = pow(fmax(1 - blocks / target->sms, 1e-3), left_power), part = 2.0 / (n * (n + 1));
     double sum = n * part * seconds[0];
     for (uint32_t i = 0; i < n; i++)
         sum += piece_seconds + fmax((n - i) * part * rest, (n - i - 1) * part * seconds[0] / left);

@@ -417,7 +417,7 @@ void declare_schedule(struct draw *draw, struct declaration *d)
     s->chunk = (uint32_t)(s->max_tokens ? 1 : d->target->exact ? 64 : DRAW(draw, 16, 32, 32, 64, 64, 64, 128));
     const struct manner how = {.walks = d->target->exact && d->io != TG_F32 && !s->max_tokens && draw_chance(draw, 75),
                                .holds = s->max_tokens && draw_chance(draw, 90),
-                               .cuts = draw_chance(draw, 60),
+                               .cuts = draw_chance(draw, 45),
                                .joins = has_shared(d) && draw_chance(draw, 75)};
     if (how.walks && how.cuts)
         round_operands(draw, d);
