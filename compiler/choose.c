@@ -32,7 +32,7 @@ tg_sizes tg_sizes_usual(const tg_shape_class *shape)
 
 enum { MAX_STARTS = 64 };
 
-/* The model orders the lengths of chunks and segments, and pieces, of one schedule better than it knows each. */
+/* The model orders the lengths of chunks and segments of one schedule better than it knows each. */
 static const double tie_of_cuts = 1.02;
 
 /* A declared schedule at its best point. */
@@ -58,8 +58,7 @@ static void add_choice(void *user, const tg_choice *choice)
 {
     struct starts *starts = user;
     const tg_schedule *schedule = choice->schedule, *declared = choice->declared;
-    const bool is_declared = schedule->chunk == declared->chunk && segment_of(schedule) == segment_of(declared) &&
-                             schedule->pieces == declared->pieces;
+    const bool is_declared = schedule->chunk == declared->chunk && segment_of(schedule) == segment_of(declared);
     const double seconds = choice->seconds + 1e-9; /* calls of no tokens cost nothing and have a schedule */
     const double weight = is_declared ? seconds : seconds * tie_of_cuts;
     struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;

@@ -647,9 +647,10 @@ static double walk_blocks(const tg_kernel_row *row, const tg_shape_class *shape,
     return blocks;
 }
 
-double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t n, const tg_target *target,
+double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, const tg_target *target,
                     const tg_shape_class *shape, const tg_sizes *s, const double seconds[TG_MAX_ROWS])
 {
+    const uint32_t n = schedule->pieces;
     const bool beside = tg_begins_beside(schedule, slices);
     double rest = 0, blocks = 0;
     for (uint32_t r = beside ? 1 : 0; r < schedule->n_rows; r++) {
@@ -718,6 +719,6 @@ tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target,
     struct tg_slices slices;
     const tg_sizes counted = plan_sizes(shape, sizes);
     tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
-    cost->seconds = plan_seconds(schedule, &slices, schedule->pieces, target, shape, &counted, seconds);
+    cost->seconds = plan_seconds(schedule, &slices, target, shape, &counted, seconds);
     return status;
 }

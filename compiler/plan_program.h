@@ -79,8 +79,8 @@ uint32_t plan_strides_of(const struct plan *p, uint32_t tile);
 bool plan_check_args(const struct plan *p);
 /* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s);
-/* ... of a call in so many pieces, of what its kernels take one behind the other: the sum, but for what pieces have side by side. */
-double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t n, const tg_target *target,
+/* ... of a call, of what its kernels take one behind the other: the sum, but for what pieces have side by side. */
+double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices, const tg_target *target,
                     const tg_shape_class *shape, const tg_sizes *s, const double seconds[TG_MAX_ROWS]);
 /* What the model counts of them: packed sequences as if they were of equal length. */
 tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);

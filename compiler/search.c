@@ -1,6 +1,6 @@
 /* compiler/search.c - what the cost model thinks of a variant's schedules and of the points of their spaces.
  *
- * A cost is a sum over the rows, and a row is planned once for each of its own fields' values: how the sequence is cut, into
+ * A cost is a sum over the rows (plan_seconds), and a row is planned once for each of its own fields' values: how the sequence is cut, into
  * chunks and segments, is an argument of the model, not of the plan. So for every cut each row takes what is best for it
  * alone. A row starts from what is declared and changes one field at a time, and only for more than the model's error:
  * it tells cuts apart, and blocks hardly. Fields of several rows are an outer loop. */
@@ -16,9 +16,9 @@
 
 enum { MAX_CUTS = 64, MAX_FIELDS = 16, MAX_POINTS = 4096, MAX_JOINT_POINTS = 128 };
 
-/* Chunk size; chunks of a segment, and pieces, 0: there are none. */
+/* Chunk size, and chunks of a segment; 0: there are none. */
 struct cut {
-    uint32_t chunk, segment, pieces;
+    uint32_t chunk, segment;
 };
 
 /* Fields and all combinations of their values: point 0 is what is declared, and value 0 of a field the declared one. */
@@ -77,23 +77,20 @@ static uint32_t cut_values(const tg_vary *vary, uint32_t declared, int64_t token
  * states of segments would be launched for nothing. */
 static void find_cuts(struct search *s, int64_t chunk)
 {
-    const tg_vary *by_chunk = NULL, *by_segment = NULL, *by_piece = NULL;
-    uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], pieces[TG_MAX_VALUES + 1],
-                                    n = 1;
+    const tg_vary *by_chunk = NULL, *by_segment = NULL;
+    uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], n = 1;
     const uint32_t segment = tg_field_get(s->declared, (struct tg_field_at){.field = TG_FIELD_SEGMENT});
     for (uint32_t v = 0; s->space && !(s->fixed & TG_FIXED_CUT) && v < s->space->n_vary; v++) {
         by_chunk = s->space->vary[v].field == TG_FIELD_CHUNK ? &s->space->vary[v] : by_chunk;
         by_segment = segment && s->space->vary[v].field == TG_FIELD_SEGMENT ? &s->space->vary[v] : by_segment;
-        by_piece = s->declared->pieces && s->space->vary[v].field == TG_FIELD_PIECES ? &s->space->vary[v] : by_piece;
     }
     if (!chunk)
         n = cut_values(by_chunk, s->declared->chunk, 1, 2 * s->sizes.tokens, chunks);
     s->n_cuts = 0;
     for (uint32_t c = 0; c < n; c++) {
         const uint32_t m = cut_values(by_segment, segment, chunks[c], s->sizes.tokens, segments);
-        const uint32_t l = cut_values(by_piece, s->declared->pieces, chunks[c], s->sizes.tokens, pieces);
-        for (uint32_t i = 0; i < m * l && s->n_cuts < MAX_CUTS; i++)
-            s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i % m], pieces[i / m]};
+        for (uint32_t i = 0; i < m && s->n_cuts < MAX_CUTS; i++)
+            s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i]};
     }
 }
 
@@ -308,8 +305,7 @@ static void keep_best(struct search *s, uint32_t joint)
         double rows[TG_MAX_ROWS];
         for (uint32_t r = 0; r < s->declared->n_rows; r++)
             rows[r] = s->seconds[r][c];
-        const double seconds =
-            plan_seconds(s->declared, &s->slices, s->cuts[c].pieces, s->target, s->shape, &s->sizes, rows);
+        const double seconds = plan_seconds(s->declared, &s->slices, s->target, s->shape, &s->sizes, rows);
         const double weight = joint ? plan_tie * seconds : seconds;
         if (weight >= best->weight)
             continue;
@@ -375,7 +371,6 @@ static void show(struct search *s, tg_choice_fn *visit, void *user)
         s->schedule = *s->declared;
         s->schedule.chunk = s->cuts[c].chunk;
         set_segment(&s->schedule, s->cuts[c].segment);
-        s->schedule.pieces = s->cuts[c].pieces;
         set_point(s, &s->schedule, &s->joint, s->best[c].joint);
         for (uint32_t r = 0; r < s->schedule.n_rows; r++) {
             struct fields own;

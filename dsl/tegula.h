@@ -511,7 +511,7 @@ typedef struct tg_kernel_row {
 /* A point of a schedule: the table with other values of some fields, as tg_schedule_apply takes them ("chunk=128
  * H.Lhq=64"). It has a name of its own, under which it is chosen, named and remembered. */
 enum {
-    TG_FIXED_CUT = 1,   /* its chunk, the length of its segments, its pieces */
+    TG_FIXED_CUT = 1,   /* its chunk, and the length of its segments */
     TG_FIXED_BLOCKS = 2 /* what its rows have: blocks, warps, stages */
 };
 /* When a schedule is not taken by default, but only where it is named or tuning has found it fastest. */
@@ -555,7 +555,7 @@ typedef enum tg_field {
     TG_FIELD_NONE = 0,
     TG_FIELD_CHUNK,
     TG_FIELD_SEGMENT, /* chunks of a segment, of all rows with TG_SEG; where they have none, sequences are not cut */
-    TG_FIELD_PIECES,
+    TG_FIELD_PIECES,  /* of a point that has some; for tuning: the model takes those of the point */
     TG_FIELD_BLOCK,
     TG_FIELD_WARPS,
     TG_FIELD_STAGES,

@@ -82,7 +82,8 @@ static void a_bundle_reads_back_equal(void **state)
 static void every_kind_reads_back_equal(void **state)
 {
     (void)state;
-    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx), sample_program_maps(ptx)};
+    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx), sample_program_maps(ptx),
+                             sample_program_pieces(ptx)};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         tg_program *p = &programs[i], *read;
         void *bytes;
@@ -93,6 +94,7 @@ static void every_kind_reads_back_equal(void **state)
         assert_int_equal(read->pooled, p->pooled);
         assert_int_equal(read->group, p->group);
         assert_int_equal(read->max_tokens, p->max_tokens);
+        assert_int_equal(read->pieces, p->pieces);
         assert_int_equal(read->n_scalars, p->n_scalars);
         assert_memory_equal(read->scalars, p->scalars, sizeof p->scalars);
         assert_memory_equal(read->tensors, p->tensors, sizeof p->tensors);
