@@ -153,6 +153,21 @@ static bool check_parts(const tg_schedule *s, const tg_shape_class *shape, const
     return ok;
 }
 
+/* What the caller has of whole sequences is in slots, but kernels know slots of states alone. */
+static bool check_kept(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < TG_MAX_KEPT && shape->pooled; i++) {
+        const tg_tensor *t = tg_tile_tensor(s->algorithm, s->kept[i]);
+        if (!t || !tg_tensor_is_of_sequence(t))
+            continue;
+        tg_report(sink, TG_ERROR, "TG0558", s->file, s->rows[0].line, "leave it out of .kept, or the pool",
+                  "schedule %s: %s, of whole sequences, cannot be kept beside states in a pool", s->name, t->name);
+        ok = false;
+    }
+    return ok;
+}
+
 static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
 {
     const uint32_t multiple = plan_chunk_multiple(s);
@@ -187,7 +202,8 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
         return status;
     if (!plan_check_shape(schedule->algorithm, shape, sink) || !check_bound(schedule, sink))
         return TG_E_ARGUMENT;
-    bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink) && check_added(schedule, shape, sink);
+    bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink) &&
+              check_added(schedule, shape, sink) && check_kept(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);
     if (!p)
         return TG_E_MEMORY;

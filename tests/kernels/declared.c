@@ -576,6 +576,25 @@ static void check_change(const struct change *change)
                "expected %s \"%s\", found: %s", change->code, change->fragment, log_text());
 }
 
+/* A number of each sequence and head, kept: without a pool it may be; with one the caller's would be in slots. */
+static void check_kept_of_sequences(void)
+{
+    tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+    struct changed c;
+    if (!tap_expect(take_schedule(&c, tg_variant_find("kda-safe"), "portable"), "no such schedule"))
+        return;
+    const uint8_t rate = tile_named(&c.algorithm, "rate");
+    c.tensors[rate].flags = 0;
+    c.schedule.kept[0] = rate;
+    log_clear();
+    tap_expect(tg_plan_check(&c.schedule, tg_target_find("sm_80"), &shape, &log_sink) == TG_OK, "found: %s",
+               log_text());
+    shape.pooled = TG_POOL_SLOTS;
+    tap_expect(tg_plan_check(&c.schedule, tg_target_find("sm_80"), &shape, &log_sink) != TG_OK, "it is accepted");
+    tap_expect(strstr(log_text(), "TG0558") && strstr(log_text(), "rate, of whole sequences, cannot be kept"),
+               "found: %s", log_text());
+}
+
 /* mlstm-sig's walk, which is also to sum its weights over the queries: a row of them is in a warp, a column in all of them. */
 static void check_sum_of_columns(void)
 {
@@ -616,6 +635,10 @@ void suite_declared(void)
     try_held(&tg_mlstm_sig, 4, 256, EXTREME);
     if (tap_begin("refused: a sum over the value columns beside a held state")) {
         check_sum_of_held();
+        tap_end();
+    }
+    if (tap_begin("refused: what is of whole sequences kept beside states in a pool")) {
+        check_kept_of_sequences();
         tap_end();
     }
     if (tap_begin("refused: a sum of columns of a walk's weights")) {
