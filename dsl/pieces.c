@@ -25,8 +25,7 @@ static const char *statement_fault(const struct kernel *k, const tg_stmt *stmt)
         return "which goes back in time";
     return stmt->init && final_ && k->slice.stores & TG_BIT(final_)
                ? NULL
-               : "of which an initial or the final state is none of "
-                 "the row's";
+               : "of which an initial or the final state is not the row's";
 }
 
 void tg_check_pieces(const struct kernel *k)

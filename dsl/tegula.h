@@ -474,11 +474,10 @@ typedef enum tg_mma {
 
 /* Pieces, for sequences that are long and too few: with .pieces = n > 1 all rows are launched for the first chunks of each sequence,
  * then for the next ones, n times; each piece is shorter than the one before (n, n - 1, ... 1 parts of the chunks). Walks begin
- * with the states that those of the piece before have ended with, which are in the workspace. A row that reads nothing but inputs
- * (T of KDA) does not wait for them: where the kernel before it is a walk, it begins beside that, on the multiprocessors which
- * that leaves. Rows have TG_P or, forward in time, TG_W for TG_CHUNK, and no TG_SEG; each CARRY has `init` and `final_`. */
+ * with the states that those of the piece before have ended with, which are in the workspace. The first row, where it reads
+ * nothing but inputs (T of KDA), does not wait for them: it begins beside the last row of the piece before, on the multiprocessors
+ * that this leaves. Rows have TG_P or, forward in time, TG_W for TG_CHUNK, and no TG_SEG; each CARRY has `init` and `final_`. */
 
-enum { TG_MAX_PIECES = 8 };
 enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 32, TG_MAX_KEPT = 8, TG_MAX_VARIED = 4 };
 
 /* A schedule may be a table for several algorithms that number their tiles alike, and for several ways to cut and to keep

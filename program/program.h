@@ -216,7 +216,7 @@ typedef struct tg_map_desc {
 } tg_map_desc;
 
 enum { TG_MAX_ARGS = 128, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 32, TG_MAX_SCALARS = 4 };
-enum { TG_MAX_MAPS = 9, TG_MAX_CLUSTER = 8 };
+enum { TG_MAX_MAPS = 9, TG_MAX_CLUSTER = 8, TG_MAX_PIECES = 8 };
 
 /* May the kernel start before the work ahead of it on the stream has ended? */
 typedef enum tg_overlap {

@@ -15,7 +15,7 @@
 
 /* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
-enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24, MAX_PIECES = 8 };
+enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
 
 #define REQUIRE(condition, ...) REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
 
@@ -342,11 +342,11 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
             "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32, program->chunk_multiple,
             MAX_CHUNK, program->chunk_default);
     REQUIRE(
-        program->pieces <= MAX_PIECES &&
+        program->pieces <= TG_MAX_PIECES &&
             (program->pieces < 2 || !(program->packed || program->pooled || program->max_tokens)),
         "pieces: expected at most %d, and 0 where sequences are packed, states in a pool or tokens of a decode step, found "
         "%" PRIu32,
-        MAX_PIECES, program->pieces);
+        TG_MAX_PIECES, program->pieces);
     REQUIRE(program->chunk_most == 0 || program->chunk_most >= program->chunk_default,
             "chunk_most: expected 0 or at least chunk_default, %" PRIu32 ", found %" PRIu32, program->chunk_default,
             program->chunk_most);

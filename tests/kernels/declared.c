@@ -124,8 +124,8 @@ static const tg_algorithm decayed = {
     .body = decayed_body,       .n_body = TG_COUNT(decayed_body),
 };
 
-/* Rows [first, end) of one head's chunk. */
-static void decayed_chunk(const tg_oracle_call *c, int64_t first, int64_t end, double *state)
+/* The output of rows [first, end) of one head's chunk, from the state that arrives. */
+static void linear_rows(const tg_oracle_call *c, int64_t first, int64_t end, const double *state)
 {
     for (int64_t t = first; t < end; t++)
         for (int64_t x = 0; x < c->dhv; x++) {
@@ -138,6 +138,14 @@ static void decayed_chunk(const tg_oracle_call *c, int64_t first, int64_t end, d
             }
             c->out[HW][t * c->dhv + x] = h;
         }
+}
+
+/* ... and the state behind them. */
+typedef void chunk_fn(const tg_oracle_call *c, int64_t first, int64_t end, double *state);
+
+static void decayed_chunk(const tg_oracle_call *c, int64_t first, int64_t end, double *state)
+{
+    linear_rows(c, first, end, state);
     for (int64_t d = 0; d < c->dqk; d++) {
         double decay = 0;
         for (int64_t t = first; t < end; t++) {
@@ -157,15 +165,41 @@ static void decayed_chunk(const tg_oracle_call *c, int64_t first, int64_t end, d
     }
 }
 
-static void decayed_oracle(const tg_oracle_call *c)
+static void each_chunk(const tg_oracle_call *c, chunk_fn *chunk)
 {
     for (int64_t at = 0; at < c->batch * c->heads; at++) {
         double *state = c->out[SW] + at * c->dqk * c->dhv;
         memset(state, 0, (size_t)(c->dqk * c->dhv) * sizeof *state);
         for (int64_t t = 0; t < c->tokens; t += CHUNK)
-            decayed_chunk(c, at * c->tokens + t, at * c->tokens + (t + CHUNK < c->tokens ? t + CHUNK : c->tokens),
-                          state);
+            chunk(c, at * c->tokens + t, at * c->tokens + (t + CHUNK < c->tokens ? t + CHUNK : c->tokens), state);
     }
+}
+
+static void decayed_oracle(const tg_oracle_call *c)
+{
+    each_chunk(c, decayed_chunk);
+}
+
+static void try_walks(const char *what, const tg_schedule *schedule, void (*oracle)(const tg_oracle_call *))
+{
+    const tg_schedule *const schedules[] = {schedule, NULL};
+    static const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant),  .name = schedule->algorithm->name,
+                                .aliases = aliases,     .algorithm = schedule->algorithm,
+                                .schedules = schedules, .oracle = oracle};
+    if (!tap_begin("%s", what))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = variant.name,
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = 128,
+                                 .dhv = 64,
+                                 .schedule = "walks"},
+                  7);
+    tap_end();
 }
 
 #define WALKED(name_, outputs_, ...)                                                                                   \
@@ -193,43 +227,28 @@ static void try_decayed(void)
                  WALKED("columns", (HW, SW), [TG_LQ] = TG_L(CHUNK), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)),
                  WALKED("rows", (UW), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(0))},
     };
-    static const tg_schedule *const schedules[] = {&schedule, NULL};
-    static const char *const aliases[] = {NULL};
-    static const tg_variant variant = {TG_HEADER(tg_variant), .name = "decayed",      .aliases = aliases,
-                                       .algorithm = &decayed, .schedules = schedules, .oracle = decayed_oracle};
-    if (!tap_begin("channels of a state decay by themselves, as rows and as columns of accumulators"))
-        return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "decayed",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 2,
-                                 .tokens = 150,
-                                 .dqk = 128,
-                                 .dhv = 64,
-                                 .schedule = "walks"},
-                  7);
-    tap_end();
+    try_walks("channels of a state decay by themselves, as rows and as columns of accumulators", &schedule,
+              decayed_oracle);
 }
 
 /* ---- keys that makers make of two matrices, in the place of one of them, without a sum over positions ---------------------------- */
 
-enum { QM = 1, KM, GM, VM, SM, HM, MM, CM, IM, TM, PM };
+enum { GM = UW, MM = AW, CM, IM, TM, PM }; /* behind those that it has like `decayed` */
 static const tg_tensor made_tensors[] = {
-    [QM] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},     [KM] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
-    [GM] = {"g", TG_IO, TG_IN, {TG_T, TG_DQK}},     [VM] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
-    [SM] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}}, [HM] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
-    [MM] = {"m", TG_F32, 0, {TG_T, TG_DQK}},        [CM] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
-    [IM] = {"i", TG_F32, 0, {TG_T, TG_DHV}},        [TM] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [QW] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},  [KW] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [VW] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},  [SW] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [HW] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}}, [GM] = {"g", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [MM] = {"m", TG_F32, 0, {TG_T, TG_DQK}},     [CM] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [IM] = {"i", TG_F32, 0, {TG_T, TG_DHV}},     [TM] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
     [PM] = {"p", TG_F32, 0, {TG_LQ, TG_LKV}},
 };
 static const tg_stmt made_body[] = {
-    TG_MAP_TO(TG_AT_KV(MM), TG_MUL(TG_KV(KM), TG_SIGMOID(TG_KV(GM)))),
-    TG_CARRY_TO(CM, SM, 0, 0, TG_AT_KV(MM), TG_AT_KV(VM)),
-    TG_CONTRACT_TO(TG_AT_Q(IM), TG_AT_Q(QM), CM),
-    TG_CONTRACT_TO(TM, TG_AT_Q(QM), TG_AT_KV(KM)),
+    TG_MAP_TO(TG_AT_KV(MM), TG_MUL(TG_KV(KW), TG_SIGMOID(TG_KV(GM)))),
+    TG_CARRY_TO(CM, SW, 0, 0, TG_AT_KV(MM), TG_AT_KV(VW)),
+    TG_CONTRACT_TO(TG_AT_Q(IM), TG_AT_Q(QW), CM),
+    TG_CONTRACT_TO(TM, TG_AT_Q(QW), TG_AT_KV(KW)),
     TG_MAP_TO(PM, TG_CAUSAL(TG_TILE(TM))),
-    TG_CONTRACT_ONTO(TG_AT_Q(HM), TG_AT_Q(IM), PM, TG_AT_KV(VM)),
+    TG_CONTRACT_ONTO(TG_AT_Q(HW), TG_AT_Q(IM), PM, TG_AT_KV(VW)),
 };
 static const tg_algorithm made = {
     TG_HEADER(tg_algorithm), .name = "made",
@@ -238,78 +257,35 @@ static const tg_algorithm made = {
     .body = made_body,       .n_body = TG_COUNT(made_body),
 };
 
-/* Row t of the output, from the state of its chunk, which begins at `first`. */
-static void made_row(const tg_oracle_call *c, int64_t first, int64_t t, const double *state)
+static void made_chunk(const tg_oracle_call *c, int64_t first, int64_t end, double *state)
 {
-    for (int64_t x = 0; x < c->dhv; x++) {
-        double h = 0;
+    linear_rows(c, first, end, state);
+    for (int64_t t = first; t < end; t++)
         for (int64_t d = 0; d < c->dqk; d++) {
-            double value = state[d * c->dhv + x];
-            for (int64_t j = first; j <= t; j++)
-                value += c->in[KM][j * c->dqk + d] * c->in[VM][j * c->dhv + x];
-            h += c->in[QM][t * c->dqk + d] * value;
+            const double key = c->in[KW][t * c->dqk + d] / (1 + exp(-c->in[GM][t * c->dqk + d]));
+            for (int64_t x = 0; x < c->dhv; x++)
+                state[d * c->dhv + x] += key * c->in[VW][t * c->dhv + x];
         }
-        c->out[HM][t * c->dhv + x] = h;
-    }
 }
 
 static void made_oracle(const tg_oracle_call *c)
 {
-    for (int64_t at = 0; at < c->batch * c->heads; at++) {
-        double *state = c->out[SM] + at * c->dqk * c->dhv;
-        memset(state, 0, (size_t)(c->dqk * c->dhv) * sizeof *state);
-        for (int64_t first = 0; first < c->tokens; first += CHUNK) {
-            const int64_t begin = at * c->tokens + first, n = c->tokens - first < CHUNK ? c->tokens - first : CHUNK;
-            for (int64_t t = begin; t < begin + n; t++)
-                made_row(c, begin, t, state);
-            for (int64_t t = begin; t < begin + n; t++)
-                for (int64_t d = 0; d < c->dqk; d++) {
-                    const double key = c->in[KM][t * c->dqk + d] / (1 + exp(-c->in[GM][t * c->dqk + d]));
-                    for (int64_t x = 0; x < c->dhv; x++)
-                        state[d * c->dhv + x] += key * c->in[VM][t * c->dhv + x];
-                }
-        }
-    }
+    each_chunk(c, made_chunk);
 }
 
 static void try_made(void)
 {
-    static const tg_schedule schedule = {
+    static tg_schedule schedule = {
         TG_HEADER(tg_schedule),
-        .name = "made",
+        .name = "walks",
         .file = __FILE__,
         .algorithm = &made,
         .chunk = CHUNK,
         .n_rows = 1,
-        .rows = {{.name = "walk",
-                  .outputs = {HM, SM},
-                  .mma = TG_MMA_WGMMA,
-                  .warps = 4,
-                  .stages = 2,
-                  .makers = 4,
-                  .row = {[TG_CHUNK] = TG_W(1),
-                          [TG_LQ] = TG_L(CHUNK),
-                          [TG_LKV] = TG_L(CHUNK),
-                          [TG_DQK] = TG_L(0),
-                          [TG_DHV] = TG_P(64)}}},
+        .rows = {WALKED("walk", (HW, SW), [TG_LQ] = TG_L(CHUNK), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64))},
     };
-    static const tg_schedule *const schedules[] = {&schedule, NULL};
-    static const char *const aliases[] = {NULL};
-    static const tg_variant variant = {TG_HEADER(tg_variant), .name = "made",         .aliases = aliases,
-                                       .algorithm = &made,    .schedules = schedules, .oracle = made_oracle};
-    if (!tap_begin("keys that makers make without a sum over positions"))
-        return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "made",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 2,
-                                 .tokens = 150,
-                                 .dqk = 128,
-                                 .dhv = 64,
-                                 .schedule = "made"},
-                  7);
-    tap_end();
+    schedule.rows[0].makers = 4;
+    try_walks("keys that makers make without a sum over positions", &schedule, made_oracle);
 }
 
 /* ---- what kernels with matrix products cannot do --------------------------------------------------------------- */
