@@ -6,7 +6,8 @@
 #   test    ./dev gpu-test, a part of it under compute-sanitizer
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
-#   wisdom  tegula tune, 4 s each, of the table of tegula bench, forward and backward: h200.txt, for wisdom/ (about 200 s)
+#   wisdom  tegula tune, 4 s each, of the table of tegula bench and of the delta rule and decays of channels, forward and
+#           backward: h200.txt, for wisdom/ (about 300 s)
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
 #   kept    mlstm-sig and mlstm-exp at B 1, T 65536 with the states of segments handed to the backward
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
@@ -106,7 +107,12 @@ END
         "mlstm-exp 8,16,8192,128,256" "mlstm-exp 1,16,65536,128,256" "mlstm-exp 8,8,8192,256,512" \
         "mlstm-sig-norm 8,16,8192,128,256" "mlstm-sig-norm 1,16,65536,128,256" "mlstm-sig-norm 8,8,8192,256,512" \
         "simple-gla 8,16,8192,128,256" "retention 8,32,8192,128,128" "lightning 8,32,8192,128,128" "linear 8,32,8192,128,128" \
-        "mamba2 8,64,8192,128,64 --group 64" "mamba2 8,16,8192,128,256"; do
+        "mamba2 8,64,8192,128,64 --group 64" "mamba2 8,16,8192,128,256" \
+        "gated-delta 1,32,8192,128,128 --group 2" "gated-delta 1,32,32768,128,128 --group 2" \
+        "gated-delta 4,32,8192,128,128 --group 2" "gated-delta 8,32,4096,128,128 --group 2" \
+        "gated-delta 1,8,32768,128,128 --group 4" "delta-net 8,32,8192,128,128" \
+        "kda 8,32,8192,128,128" "kda-safe 8,32,8192,128,128" "kda-safe 1,32,65536,128,128" \
+        "kda-safe 1,12,2048,128,128" "kda-safe 1,96,8192,128,128" "gla 8,16,8192,128,256"; do
         read -r variant shape line <<<"$line"
         IFS=, read -r -a n <<<"$shape"
         for direction in "" -backward; do

@@ -280,6 +280,28 @@ class Graphs(Case):
         self.assertFalse(pool[[0, 2, 4]].any())
 
 
+    def test_call_in_pieces(self):
+        """T of the next piece begins beside the walk of this one; so it must in a graph, and wait as it does outside of one."""
+        x = {n: t.detach() for n, t in inputs(B=1, T=8192, H=32, groups=1, channels=True).items()}
+
+        def step():
+            with torch.no_grad():
+                return fla.chunk_kda(x["q"], x["k"], x["v"], x["g"], x["beta"], initial_state=x["S0"],
+                                     output_final_state=True)
+
+        graph, found = self.capture(step)
+        direct = [t.clone() for t in step()]
+        for t in found:
+            t.zero_()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            graph.replay()
+            torch.cuda.synchronize()
+        self.assertGreater(sum(e.name.endswith("_T") for e in profile.events()), 1, "it is not in pieces")
+        for one, two, three in zip(found, direct, recurrence(*(x[n] for n in ("q", "k", "v", "g", "beta", "S0")))):
+            self.assertTrue(torch.equal(one, two))
+            self.assertLess(error(one, three), BF16)
+
+
 class Streams(Case):
     """What a stream waits for, its kernels wait for: inputs are written behind a long sleep."""
 
