@@ -22,12 +22,12 @@ static const tg_target *find_gpu(struct context *context, const char *name)
 {
     struct text hint = {0};
     tg_writer writer = text_writer(&hint);
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        if ((*t)->gpu && strcasestr((*t)->gpu, name))
-            return *t;
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        if ((*t)->gpu)
-            tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
+    for (uint32_t whole = 1; whole < 2; whole--) /* "H20" is no H200 */
+        for (const tg_target *const *t = tg_gpus(); *t; t++)
+            if (whole ? strcasecmp((*t)->gpu, name) == 0 : strcasestr((*t)->gpu, name) != NULL)
+                return *t;
+    for (const tg_target *const *t = tg_gpus(); *t; t++)
+        tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
     complain(context, text_of(&hint), "--gpu: unknown GPU '%s'", name);
     text_free(&hint);
     return NULL;
@@ -56,7 +56,8 @@ const tg_target *target_wanted(struct context *context)
     if (tg_driver_open(NULL, &driver, &silent_sink) == TG_OK) {
         if (tg_device_count(driver, &count, &silent_sink) == TG_OK && count > 0 &&
             tg_device_query(driver, 0, &device, &silent_sink) == TG_OK)
-            target = tg_target_for_cc(device.cc_major * 10 + device.cc_minor);
+            target = tg_target_for_gpu(device.cc_major * 10 + device.cc_minor, device.name, device.sms,
+                                       device.memory_clock_khz, device.memory_bus_bits);
         tg_driver_close(driver);
     }
     return target ? target : tg_targets()[0];

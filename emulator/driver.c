@@ -259,8 +259,8 @@ static int device_attribute(int attribute)
         {13, 1000000},       /* CLOCK_RATE, kHz */
         {14, 512},           /* TEXTURE_ALIGNMENT */
         {31, 1},             /* CONCURRENT_KERNELS */
-        {36, 1000000},       /* MEMORY_CLOCK_RATE, kHz */
-        {37, 256},           /* GLOBAL_MEMORY_BUS_WIDTH, bits */
+        {36, 0},             /* MEMORY_CLOCK_RATE, kHz: an emulator has no speed to reckon with */
+        {37, 0},             /* GLOBAL_MEMORY_BUS_WIDTH, bits */
         {38, 4 << 20},       /* L2_CACHE_SIZE */
         {39, 2048},          /* MAX_THREADS_PER_MULTIPROCESSOR */
         {41, 1},             /* UNIFIED_ADDRESSING */

@@ -84,7 +84,8 @@ tg_status tg_jit_open(const tg_driver *driver, int ordinal, const tg_jit_options
     const tg_status status = tg_device_query(driver, ordinal, &device, sink);
     if (status != TG_OK)
         return status;
-    const tg_target *target = tg_target_for_cc(device.cc_major * 10 + device.cc_minor);
+    const tg_target *target = tg_target_for_gpu(device.cc_major * 10 + device.cc_minor, device.name, device.sms,
+                                                device.memory_clock_khz, device.memory_bus_bits);
     if (!target)
         return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", NULL,
                        "device %d, %s: expected compute capability 8.0 or newer, found %d.%d", ordinal, device.name,

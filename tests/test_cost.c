@@ -71,6 +71,9 @@ static bool is_before_holding;
 /* ... or from before parts of a sum had their numbers of dqk or dhv side by side: and of what makes such a sum in parts. */
 static bool is_before_rows;
 
+/* ... and the GPU. */
+static const tg_target *measured_on;
+
 static int64_t integer(const json_t *object, const char *key, int64_t otherwise)
 {
     const json_t *value = json_object_get(object, key);
@@ -101,7 +104,7 @@ static bool has_rows_in_parts(const tg_schedule *schedule, const tg_shape_class 
 /* A schedule that was measured once and is declared no more tells nothing. */
 static bool predict(struct point *point, const tg_shape_class *class, tg_cost *sum)
 {
-    const tg_target *target = tg_target_find("sm_90a");
+    const tg_target *target = measured_on;
     const tg_variant *variant = variant_lookup(&context, point->variant);
     tg_schedule schedule;
     context.sink = silent_sink;
@@ -185,7 +188,7 @@ static void add_taken(const json_t *shape, const char *name, const json_t *timed
     const json_t *ms;
     double best = HUGE_VAL;
     if (!timed || n_taken == MOST_POINTS ||
-        tg_schedule_default(variant, tg_target_find("sm_90a"), &class, &sizes, &schedule, &silent_sink) != TG_OK)
+        tg_schedule_default(variant, measured_on, &class, &sizes, &schedule, &silent_sink) != TG_OK)
         return;
     tg_schedule_text(variant, &schedule, text);
     json_object_foreach((json_t *)timed, each, ms) best = fmin(best, json_number_value(ms));
@@ -219,7 +222,7 @@ static void add_tuned(const json_t *line)
 /* Each kernel of a line of `tegula bench --roofline`, by a schedule as it is declared. */
 static void add_kernels(const json_t *shape, const char *name, const json_t *of)
 {
-    const tg_target *target = tg_target_find("sm_90a");
+    const tg_target *target = measured_on;
     const tg_shape_class class = class_of(shape);
     const tg_sizes sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), integer(shape, "T", 0),
                             integer(of, "chunk", 0)};
@@ -288,6 +291,15 @@ static void add_line(const json_t *line, bool with_kernels)
     }
 }
 
+/* "NVIDIA H100 80GB HBM3, driver 580.159.04": the first that has the name, or the H200. */
+static const tg_target *gpu_of(const json_t *line)
+{
+    for (const tg_target *const *t = tg_gpus(); *t; t++)
+        if (strstr(string(line, "machine"), (*t)->gpu) || strstr(string(line, "device"), (*t)->gpu))
+            return *t;
+    return tg_target_find("sm_90a");
+}
+
 enum kind { TIMES, KERNELS, TUNED };
 
 static void read_results(const char *path, enum kind kind)
@@ -300,6 +312,7 @@ static void read_results(const char *path, enum kind kind)
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
         is_before_rows = line && strcmp(string(line, "date"), "2026-11-28") < 0;
+        measured_on = gpu_of(line);
         if (kind == TUNED && line && json_object_get(line, "ratio"))
             add_tuned(line);
         if (kind != TUNED && line && json_object_get(line, "shape"))

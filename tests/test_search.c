@@ -442,6 +442,74 @@ static void suite_search(void)
     tap_end();
 }
 
+/* ---- the GPU at hand ---- */
+
+static const char *default_on(const tg_target *target)
+{
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 2};
+    const tg_sizes sizes = {1, 32, 8192, 0};
+    static tg_schedule s;
+    return tg_schedule_default(&tg_gated_delta, target, &class, &sizes, &s, &silent_sink) == TG_OK ? s.name : "";
+}
+
+static bool is_near(double x, double expected)
+{
+    return fabs(x / expected - 1) < 1e-6;
+}
+
+static void try_own_gpu(void)
+{
+    const tg_target *h200 = tg_target_find("sm_90a"),
+                    *pcie = tg_target_for_gpu(90, "NVIDIA H100 PCIe", 114, 1593000, 5120);
+    if (!tap_begin("a GPU that is in no table has its own numbers, and is made once"))
+        return;
+    tap_expect(strcmp(pcie->arch, "sm_90a") == 0 && strcmp(pcie->gpu, "NVIDIA H100 PCIe") == 0, "%s", pcie->gpu);
+    tap_expect(pcie->sms == 114 && pcie->shared_optin == h200->shared_optin, "%u multiprocessors", pcie->sms);
+    tap_expect(is_near(pcie->bandwidth, 0.87 * 2 * 1.593e9 * 640), "%g bytes a second", pcie->bandwidth);
+    tap_expect(is_near(pcie->wgmma_flops, h200->wgmma_flops * 114 / 132), "%g by wgmma", pcie->wgmma_flops);
+    tap_expect(is_near(pcie->matrix_flops, h200->matrix_flops * 114 / 132), "%g by mma.sync", pcie->matrix_flops);
+    tap_expect(tg_target_for_gpu(90, "NVIDIA H100 PCIe", 114, 1593000, 5120) == pcie, "twice");
+    tap_expect(tg_target_for_gpu(90, "NVIDIA H100 PCIe", 113, 1593000, 5120) != pcie, "other multiprocessors");
+    tap_expect(tg_target_for_gpu(90, "NVIDIA H100 PCIe", 114, 1593000, 6144) != pcie, "another memory");
+    tap_end();
+}
+
+static void suite_gpus(void)
+{
+    static const struct {
+        int cc;
+        const char *name;
+        int sms, clock, bus;
+        const char *arch, *gpu; /* NULL: none */
+    } rows[] = {
+        {90, "NVIDIA H200", 132, 3201000, 6144, "sm_90a", "H200"},
+        {90, "NVIDIA H100 80GB HBM3", 132, 2619000, 5120, "sm_90a", "H100"},
+        {90, "NVIDIA H20", 78, 2619000, 6144, "sm_90a", "H20"},
+        {80, "NVIDIA A100-SXM4-80GB", 108, 1593000, 5120, "sm_80", "A100"},
+        {86, "NVIDIA A10", 72, 6251000, 384, "sm_86", "NVIDIA A10"},
+        {87, "Orin", 16, 3200000, 256, "sm_86", "Orin"},
+        {80, "Tegula emulator", 4, 0, 0, "sm_80", "A100"}, /* nothing is known of its memory */
+        {90, "NVIDIA H200", 0, 3201000, 6144, "sm_90a", "H200"},
+        {90, NULL, 78, 2619000, 6144, "sm_90a", "H200"},
+        {75, "NVIDIA T4", 40, 5001000, 256, NULL, NULL},
+    };
+    if (tap_begin("the model's numbers are those of the GPU at hand")) {
+        for (size_t i = 0; i < TG_COUNT(rows); i++) {
+            const tg_target *t = tg_target_for_gpu(rows[i].cc, rows[i].name, rows[i].sms, rows[i].clock, rows[i].bus);
+            tap_expect(!t == !rows[i].arch && (!t || strcmp(t->arch, rows[i].arch) == 0), "%s: architecture %s",
+                       rows[i].name ? rows[i].name : "no name", t ? t->arch : "none");
+            tap_expect(!t || strcmp(t->gpu, rows[i].gpu) == 0, "%s: %s", rows[i].name ? rows[i].name : "no name",
+                       t ? t->gpu : "");
+        }
+        const tg_target *h20 = tg_target_for_gpu(90, "NVIDIA H20", 78, 2619000, 6144);
+        tap_expect(tg_target_for_gpu(90, "NVIDIA H200", 132, 3201000, 6144) == tg_target_find("sm_90a"), "H200");
+        tap_expect(strcmp(default_on(tg_target_find("sm_90a")), "segments") == 0, "on an H200");
+        tap_expect(strcmp(default_on(h20), "walk-narrow") == 0, "on an H20: %s", default_on(h20));
+        tap_end();
+    }
+    try_own_gpu();
+}
+
 int main(int argc, char **argv)
 {
     if (!tap_arguments(argc, argv))
@@ -454,5 +522,6 @@ int main(int argc, char **argv)
     suite_kept();
     suite_widths();
     suite_search();
+    suite_gpus();
     return tap_finish();
 }

@@ -10,7 +10,8 @@ tg_status tg_machine_of(tg_driver *driver, int ordinal, tg_machine *machine, con
     const tg_status status = tg_device_query(driver, ordinal, &machine->device, sink);
     if (status != TG_OK)
         return status;
-    machine->target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
+    machine->target = tg_target_for_gpu(device->cc_major * 10 + device->cc_minor, device->name, device->sms,
+                                        device->memory_clock_khz, device->memory_bus_bits);
     if (machine->target)
         return TG_OK;
     return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", "use a GPU of compute capability 8.0 or newer, or the emulator",

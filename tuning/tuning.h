@@ -20,7 +20,7 @@ extern "C" {
 typedef struct tg_machine {
     tg_driver *driver;
     tg_device device;
-    const tg_target *target; /* what to compile for: tg_target_for_cc, or an older one */
+    const tg_target *target; /* what to compile for: tg_target_for_gpu, or an older one */
     bool is_emulator;        /* it knows which memory was never written, and filling it would hide that */
 } tg_machine;
 

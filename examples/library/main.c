@@ -40,7 +40,8 @@ static tg_status compile(const tg_driver *driver, tg_program **program)
     tg_device device = {.struct_size = sizeof device};
     tg_schedule schedule;
     tg_status status = tg_device_query(driver, 0, &device, &sink);
-    const tg_target *target = tg_target_for_cc(10 * device.cc_major + device.cc_minor);
+    const tg_target *target = tg_target_for_gpu(10 * device.cc_major + device.cc_minor, device.name, device.sms,
+                                                device.memory_clock_khz, device.memory_bus_bits);
     if (status == TG_OK && !target)
         status = TG_E_UNSUPPORTED;
     if (status == TG_OK)

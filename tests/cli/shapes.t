@@ -58,6 +58,15 @@ explain mlstm-sig --gpu h200 --dqk 128 --dhv 256 --ptxas none
 predicted for H200 at B 8, NH 16, T 8192: walk
 accepted on sm_90a
 
+-- case ... and not of one whose name begins so
+-- args
+explain gated-delta --gpu h20 --shape B=1,NH=32,T=8192,dqk=128,dhv=128 --group 2 --ptxas none
+-- exit 0
+-- stdout
+walk-narrow, chunk 64
+predicted for H20 at B 1, NH 32, T 8192: walk-narrow
+! predicted for H200
+
 -- case ... and of another architecture
 -- args
 explain gla --gpu H200 --arch sm_80
@@ -79,7 +88,7 @@ tune mlstm-sig --gpu Voodoo2 --shape B=8,NH=16,T=8192,dqk=128,dhv=256
 -- exit 2
 -- stderr
 unknown GPU 'Voodoo2'
-H200
+H200, H100, H20
 
 -- case a prediction says that it is one, and stores nothing
 -- args
