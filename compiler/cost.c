@@ -44,8 +44,9 @@ static const double of_channel = 2.5, of_pair = 16, of_spread = 16, of_series = 
  * two floats that a map reads, or that are summed up. */
 static const double of_access = 2, of_code = 4, of_two_floats = 40, of_exact_sum = 10;
 /* A warp waits for its own instructions, mostly for loads that it uses soon, and for those of the others on its scheduler: cycles from
- * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps). */
-static const double cycles_alone = 3.3, cycles_beside = 1.14, clock_rate = 1.755e9;
+ * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps); and how much of that where it makes no
+ * gradients of products with decays (28 November: 0.61 of 3 warps). */
+static const double cycles_alone = 3.3, cycles_beside = 1.14, of_products = 0.84, clock_rate = 1.755e9;
 /* Straight code that an instruction cache does not hold is fetched anew by each warp: bytes, those of an instruction, and how many
  * there are for one that runs (the others are for gates that decay by much). */
 static const double code_cache = 128 << 10, instruction_bytes = 16, instructions_there = 1.4;
@@ -510,8 +511,10 @@ static double thread_seconds(const struct plan *p, const tg_sizes *s, const stru
 static double issue_seconds(const struct plan *p, const struct work *work, double together)
 {
     const double of_warp = work->instructions / p->threads, warps = together * p->threads / LANES / SCHEDULERS;
-    const double code = of_warp * instructions_there * instruction_bytes;
-    return of_warp * (cycles_alone + cycles_beside * warps) * fmax(1, code / code_cache) / clock_rate;
+    const double code =
+        of_warp * instructions_there * instruction_bytes / (plan_has_blocks(p) ? plan_blocks(p, TG_DQK) : 1);
+    const double cycles = (cycles_alone + cycles_beside * warps) * (p->spreads ? 1 : of_products);
+    return of_warp * cycles * fmax(1, code / code_cache) / clock_rate;
 }
 
 /* Of steps along the chunks on mma.sync, beside the rings': nothing of one step runs beside the one before. */
@@ -661,8 +664,10 @@ double plan_seconds(const tg_schedule *schedule, const struct tg_slices *slices,
         return rest + (n > 1 ? (n - 1) * piece_seconds : 0);
     const double left = pow(fmax(1 - blocks / target->sms, 1e-3), left_power), part = 2.0 / (n * (n + 1));
     double sum = n * part * seconds[0];
-    for (uint32_t i = 0; i < n; i++)
-        sum += piece_seconds + fmax((n - i) * part * rest, (n - i - 1) * part * seconds[0] / left);
+    for (uint32_t i = 0; i < n; i++) {
+        const double own = (n - i) * part * rest, next = (n - i - 1) * part * seconds[0];
+        sum += piece_seconds + fmin(own + next, fmax(own, next / left)); /* at worst it waits */
+    }
     return sum;
 }
 

@@ -35,7 +35,7 @@ static const double part_of_call = 0.15;
 /* What tuning found faster than the default by more than this, the model must find faster too. */
 static const double loss = 0.25;
 
-enum { MOST_POINTS = 1024, LINE = 1 << 20 };
+enum { MOST_POINTS = 2048, LINE = 1 << 20 };
 
 struct point {
     char label[400];
@@ -371,7 +371,9 @@ static void check_choice(int sweep)
         chosen = !chosen || p->predicted < chosen->predicted ? p : chosen;
         best = !best || p->measured < best->measured ? p : best;
     }
-    tap_expect(!chosen || chosen->measured <= (1 + regret) * best->measured,
+    if (!chosen) /* of schedules that are no more */
+        return;
+    tap_expect(chosen->measured <= (1 + regret) * best->measured,
                "the model's choice, %s, takes %.3f ms; %s takes %.3f", chosen->label, chosen->measured, best->label,
                best->measured);
 }
