@@ -3,23 +3,34 @@
 
 #include <string.h>
 
+static const tg_target *target_of(const tg_device *device)
+{
+    return tg_target_for_gpu(device->cc_major * 10 + device->cc_minor, device->name, device->sms,
+                             device->memory_clock_khz, device->memory_bus_bits);
+}
+
 static json_t *device_json(const tg_device *device, const char *id)
 {
-    const tg_target *target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:s?}", "device", id, "name", device->name, "cc",
+    const tg_target *target = target_of(device);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:s?, s:s?}", "device", id, "name", device->name, "cc",
                      device->cc_major * 10 + device->cc_minor, "sms", device->sms, "shared_bytes", device->shared_optin,
                      "l2_bytes", device->l2_bytes, "memory_bytes", (json_int_t)device->memory_bytes, "driver_version",
-                     device->driver_version, "arch", target ? target->arch : NULL);
+                     device->driver_version, "arch", target ? target->arch : NULL, "model",
+                     target ? target->gpu : NULL);
 }
 
 static void device_print(const tg_device *device, const char *id)
 {
     char shared[32], l2[32], memory[32];
-    const tg_target *target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
-    printf("  %-4s %-28s cc %d.%d  %3d SMs  shared %s  L2 %s  memory %s  driver %d.%d  -> %s\n", id, device->name,
+    const tg_target *target = target_of(device);
+    printf("  %-4s %-28s cc %d.%d  %3d SMs  shared %s  L2 %s  memory %s  driver %d.%d  -> ", id, device->name,
            device->cc_major, device->cc_minor, device->sms, bytes_text(device->shared_optin, shared),
            bytes_text(device->l2_bytes, l2), bytes_text((double)device->memory_bytes, memory),
-           device->driver_version / 1000, device->driver_version % 1000 / 10, target ? target->arch : "too old");
+           device->driver_version / 1000, device->driver_version % 1000 / 10);
+    if (target)
+        printf("%s, predicted as %s, %.2f TB/s\n", target->arch, target->gpu, target->bandwidth / 1e12);
+    else
+        puts("too old");
 }
 
 /* Adds the devices of one driver library; how many there are, or -1 when it cannot be opened. */
@@ -59,8 +70,7 @@ static void list_targets(json_t *list)
                                                   (int)target->shared_optin, "gpu", target->gpu));
         else
             printf("  %-8s %-9s shared %s a block; the cost model's numbers are of %s\n", target->arch,
-                   target->exact ? "this only" : "and newer", bytes_text(target->shared_optin, shared),
-                   target->gpu ? target->gpu : "none");
+                   target->exact ? "this only" : "and newer", bytes_text(target->shared_optin, shared), target->gpu);
     }
 }
 

@@ -6,7 +6,7 @@ devices
 -- exit 0
 -- stdout
 emu
-sm_80
+-> sm_80, predicted as A100
 sm_120a
 
 -- case a device that is no number
