@@ -27,39 +27,61 @@ static tg_sizes sizes_at(const tg_shape_class *shape, uint32_t heads_step, uint3
     return sizes;
 }
 
-/* Adds what one row takes at every step. */
-static void add_row(const struct plan *plan, const tg_schedule *schedule, const tg_shape_class *shape, steps seconds)
+/* ... as the model counts it. */
+static tg_sizes counted_at(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t h, uint32_t t)
+{
+    const tg_sizes call = sizes_at(shape, h, t);
+    tg_sizes sizes = plan_sizes(shape, &call);
+    sizes.chunk = schedule->chunk;
+    return sizes;
+}
+
+/* What one row takes at every step, behind others. */
+static void predict_row(const struct plan *plan, const tg_schedule *schedule, const tg_shape_class *shape,
+                        bool is_first, steps seconds)
 {
     for (uint32_t h = 0; h < TG_PICK_HEADS; h++)
         for (uint32_t t = 0; t < TG_PICK_TOKENS; t++) {
-            const tg_sizes call = sizes_at(shape, h, t);
-            tg_sizes sizes = plan_sizes(shape, &call);
-            sizes.chunk = schedule->chunk;
-            seconds[h][t] += plan_cost(plan, &sizes).seconds;
+            const tg_sizes sizes = counted_at(schedule, shape, h, t);
+            const tg_cost cost = plan_cost(plan, &sizes);
+            seconds[h][t] = cost.seconds - (is_first ? 0 : cost.hidden_seconds);
         }
+}
+
+static bool predict_rows(const tg_schedule *schedule, const struct tg_slices *slices, const tg_target *target,
+                         const tg_shape_class *shape, steps rows[TG_MAX_ROWS], const tg_sink *sink)
+{
+    struct plan *plan = malloc(sizeof *plan);
+    bool ok = plan != NULL;
+    for (uint32_t r = 0; r < schedule->n_rows && ok; r++) {
+        ok = plan_build(plan, schedule, slices, r, target, shape, sink);
+        if (ok)
+            predict_row(plan, schedule, shape, r == 0, rows[r]);
+    }
+    free(plan);
+    return ok;
 }
 
 /* What the model thinks that a program takes at every step; HUGE_VAL where it cannot take the call. */
 static tg_status predict(const tg_schedule *schedule, const tg_program *program, const tg_target *target,
                          const tg_shape_class *shape, steps seconds, const tg_sink *sink)
 {
-    struct plan *plan = malloc(sizeof *plan);
+    steps *rows = malloc(sizeof *rows * TG_MAX_ROWS);
     struct tg_slices slices;
-    tg_status status = plan ? TG_OK : TG_E_MEMORY;
-    memset(seconds, 0, sizeof(steps));
     tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
-    for (uint32_t r = 0; r < schedule->n_rows && status == TG_OK; r++)
-        if (plan_build(plan, schedule, &slices, r, target, shape, sink))
-            add_row(plan, schedule, shape, seconds);
-        else
-            status = TG_E_UNSUPPORTED;
-    for (uint32_t h = 0; h < TG_PICK_HEADS; h++)
+    const bool ok = rows && predict_rows(schedule, &slices, target, shape, rows, sink);
+    for (uint32_t h = 0; h < TG_PICK_HEADS && ok; h++)
         for (uint32_t t = 0; t < TG_PICK_TOKENS; t++) {
-            const tg_sizes call = sizes_at(shape, h, t);
-            if (tg_sizes_check(program, &call, NULL) != TG_OK)
-                seconds[h][t] = HUGE_VAL;
+            const tg_sizes call = sizes_at(shape, h, t), sizes = counted_at(schedule, shape, h, t);
+            double each[TG_MAX_ROWS];
+            for (uint32_t r = 0; r < schedule->n_rows; r++)
+                each[r] = rows[r][h][t];
+            seconds[h][t] = tg_sizes_check(program, &call, NULL) == TG_OK
+                                ? plan_seconds(schedule, &slices, target, shape, &sizes, each)
+                                : HUGE_VAL;
         }
-    free(plan);
+    const tg_status status = ok ? TG_OK : rows ? TG_E_UNSUPPORTED : TG_E_MEMORY;
+    free(rows);
     return status;
 }
 

@@ -132,6 +132,26 @@ static void tables_choose_as_the_model_does(void **state)
     tg_set_free(set);
 }
 
+/* T of the next piece runs beside the walk of this one: the sum of their times is not what they take. */
+static void pieces_are_taken_where_they_are_faster(void **state)
+{
+    (void)state;
+    static tg_set_part part;
+    tg_set *set;
+    part = (tg_set_part){
+        .target = tg_target_find("sm_90a"), .shape = {.io = TG_BF16, .dqk = 128, .dhv = 128}, .n_schedules = 2};
+    const tg_variant *variant = tg_variant_find("kda");
+    const tg_sizes long_call = {1, 32, 65536, 0}, short_call = {1, 32, 512, 0}, many_heads = {1, 128, 65536, 0};
+    assert_int_equal(tg_variant_schedule_named(variant, "walk-narrow", &part.schedules[0], NULL), TG_OK);
+    assert_int_equal(tg_variant_schedule_named(variant, "pieces", &part.schedules[1], NULL), TG_OK);
+    assert_int_equal(tg_compile_set(variant, &part, 1, NULL, &set, NULL), TG_OK);
+    assert_int_equal(set->n_programs, 2);
+    assert_int_equal(tg_set_pick(set, 0, &long_call, NULL), 1);
+    assert_int_equal(tg_set_pick(set, 0, &short_call, NULL), 0);
+    assert_int_equal(tg_set_pick(set, 0, &many_heads, NULL), 0);
+    tg_set_free(set);
+}
+
 static void points_take_what_was_chosen_for_them(void **state)
 {
     (void)state;
@@ -331,6 +351,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_code_is_there_once),
         cmocka_unit_test(tables_choose_as_the_model_does),
+        cmocka_unit_test(pieces_are_taken_where_they_are_faster),
         cmocka_unit_test(points_take_what_was_chosen_for_them),
         cmocka_unit_test(a_choice_takes_less_than_a_microsecond),
         cmocka_unit_test(either_program_computes_the_same),
