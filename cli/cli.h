@@ -197,6 +197,8 @@ const tg_target *target_wanted(struct context *context);
 /* The same of an --arch that names several, "sm_80,sm_90a", each once. False after a message. */
 enum { MAX_TARGETS = 8 };
 bool targets_wanted(struct context *context, const tg_target *targets[MAX_TARGETS], uint32_t *n);
+/* What a GPU that is there is, to the compiler and the cost model; NULL: too old. */
+const tg_target *target_of_device(const tg_device *device);
 
 /* ---- progress.c ---- */
 

@@ -3,15 +3,9 @@
 
 #include <string.h>
 
-static const tg_target *target_of(const tg_device *device)
-{
-    return tg_target_for_gpu(device->cc_major * 10 + device->cc_minor, device->name, device->sms,
-                             device->memory_clock_khz, device->memory_bus_bits);
-}
-
 static json_t *device_json(const tg_device *device, const char *id)
 {
-    const tg_target *target = target_of(device);
+    const tg_target *target = target_of_device(device);
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:s?, s:s?}", "device", id, "name", device->name, "cc",
                      device->cc_major * 10 + device->cc_minor, "sms", device->sms, "shared_bytes", device->shared_optin,
                      "l2_bytes", device->l2_bytes, "memory_bytes", (json_int_t)device->memory_bytes, "driver_version",
@@ -22,7 +16,7 @@ static json_t *device_json(const tg_device *device, const char *id)
 static void device_print(const tg_device *device, const char *id)
 {
     char shared[32], l2[32], memory[32];
-    const tg_target *target = target_of(device);
+    const tg_target *target = target_of_device(device);
     printf("  %-4s %-28s cc %d.%d  %3d SMs  shared %s  L2 %s  memory %s  driver %d.%d  -> ", id, device->name,
            device->cc_major, device->cc_minor, device->sms, bytes_text(device->shared_optin, shared),
            bytes_text(device->l2_bytes, l2), bytes_text((double)device->memory_bytes, memory),

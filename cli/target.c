@@ -18,14 +18,25 @@ bool target_of_arch(struct context *context, const char *arch, const tg_target *
     return false;
 }
 
+/* By its whole name, for "H20" is no H200; or by a part of it. */
+static const tg_target *gpu_named(const char *name)
+{
+    for (const tg_target *const *t = tg_gpus(); *t; t++)
+        if (strcasecmp((*t)->gpu, name) == 0)
+            return *t;
+    for (const tg_target *const *t = tg_gpus(); *t; t++)
+        if (strcasestr((*t)->gpu, name))
+            return *t;
+    return NULL;
+}
+
 static const tg_target *find_gpu(struct context *context, const char *name)
 {
     struct text hint = {0};
     tg_writer writer = text_writer(&hint);
-    for (uint32_t whole = 1; whole < 2; whole--) /* "H20" is no H200 */
-        for (const tg_target *const *t = tg_gpus(); *t; t++)
-            if (whole ? strcasecmp((*t)->gpu, name) == 0 : strcasestr((*t)->gpu, name) != NULL)
-                return *t;
+    const tg_target *found = gpu_named(name);
+    if (found)
+        return found;
     for (const tg_target *const *t = tg_gpus(); *t; t++)
         tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
     complain(context, text_of(&hint), "--gpu: unknown GPU '%s'", name);
@@ -43,6 +54,12 @@ const tg_target *target_of_gpu(struct context *context)
     return NULL;
 }
 
+const tg_target *target_of_device(const tg_device *device)
+{
+    return tg_target_for_gpu(device->cc_major * 10 + device->cc_minor, device->name, device->sms,
+                             device->memory_clock_khz, device->memory_bus_bits);
+}
+
 const tg_target *target_wanted(struct context *context)
 {
     const tg_target *target = NULL;
@@ -56,8 +73,7 @@ const tg_target *target_wanted(struct context *context)
     if (tg_driver_open(NULL, &driver, &silent_sink) == TG_OK) {
         if (tg_device_count(driver, &count, &silent_sink) == TG_OK && count > 0 &&
             tg_device_query(driver, 0, &device, &silent_sink) == TG_OK)
-            target = tg_target_for_gpu(device.cc_major * 10 + device.cc_minor, device.name, device.sms,
-                                       device.memory_clock_khz, device.memory_bus_bits);
+            target = target_of_device(&device);
         tg_driver_close(driver);
     }
     return target ? target : tg_targets()[0];

@@ -10,8 +10,9 @@
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
- * to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, and to which
- * schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares all but the last. */
+ * to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, T and pairs to
+ * those of 2026-11-28-h200-family.json, and to which schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares
+ * with most of them, and with two results of an H100. Bandwidth, multiprocessors and matrix rates are the target's. */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
@@ -44,8 +45,8 @@ static const double of_channel = 2.5, of_pair = 16, of_spread = 16, of_series = 
  * two floats that a map reads, or that are summed up. */
 static const double of_access = 2, of_code = 4, of_two_floats = 40, of_exact_sum = 10;
 /* A warp waits for its own instructions, mostly for loads that it uses soon, and for those of the others on its scheduler: cycles from
- * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps); and how much of that where it makes no
- * gradients of products with decays (28 November: 0.61 of 3 warps). */
+ * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps);
+ * and how much of that where it makes no gradients of products with decays (ncu, 69460ae: 0.61 of 3 warps). */
 static const double cycles_alone = 3.3, cycles_beside = 1.14, of_products = 0.84, clock_rate = 1.755e9;
 /* Straight code that an instruction cache does not hold is fetched anew by each warp: bytes, those of an instruction, and how many
  * there are for one that runs (the others are for gates that decay by much). */

@@ -108,9 +108,10 @@ const tg_target *tg_target_for_gpu(int cc, const char *name, int sms, int memory
     if (!like || !name || sms < 1 || bandwidth < least_bandwidth)
         return like;
     for (const tg_target *const *t = gpus; *t; t++)
-        if (strcmp((*t)->arch, like->arch) == 0 && (int)(*t)->sms == sms && is_named(name, (*t)->gpu) &&
-            fabs(bandwidth / (*t)->bandwidth - 1) < same)
-            return *t;
+        if (strcmp((*t)->arch, like->arch) == 0 && is_named(name, (*t)->gpu))
+            like = *t;
+    if (is_named(name, like->gpu) && (int)like->sms == sms && fabs(bandwidth / like->bandwidth - 1) < same)
+        return like;
     pthread_mutex_lock(&lock);
     const tg_target *own = find_own(like, name, (uint32_t)sms, bandwidth);
     own = own ? own : add_own(like, name, (uint32_t)sms, bandwidth);

@@ -485,6 +485,7 @@ static void suite_gpus(void)
         {90, "NVIDIA H200", 132, 3201000, 6144, "sm_90a", "H200"},
         {90, "NVIDIA H100 80GB HBM3", 132, 2619000, 5120, "sm_90a", "H100"},
         {90, "NVIDIA H20", 78, 2619000, 6144, "sm_90a", "H20"},
+        {90, "NVIDIA H20-3e", 78, 3201000, 6144, "sm_90a", "NVIDIA H20-3e"},
         {80, "NVIDIA A100-SXM4-80GB", 108, 1593000, 5120, "sm_80", "A100"},
         {86, "NVIDIA A10", 72, 6251000, 384, "sm_86", "NVIDIA A10"},
         {87, "Orin", 16, 3200000, 256, "sm_86", "Orin"},
@@ -502,6 +503,8 @@ static void suite_gpus(void)
                        t ? t->gpu : "");
         }
         const tg_target *h20 = tg_target_for_gpu(90, "NVIDIA H20", 78, 2619000, 6144);
+        tap_expect(tg_target_for_gpu(90, "NVIDIA H20-3e", 78, 3201000, 6144)->wgmma_flops == h20->wgmma_flops,
+                   "an H20 with more memory multiplies as fast");
         tap_expect(tg_target_for_gpu(90, "NVIDIA H200", 132, 3201000, 6144) == tg_target_find("sm_90a"), "H200");
         tap_expect(strcmp(default_on(tg_target_find("sm_90a")), "segments") == 0, "on an H200");
         tap_expect(strcmp(default_on(h20), "walk-narrow") == 0, "on an H20: %s", default_on(h20));
