@@ -15,6 +15,7 @@ import tegula.torch as operators
 from tegula import _stable, _torch_ops, fla, mlstm
 
 BF16 = 4e-3  # RMS; of gradients twice that, of parameters eight times: CONTRIBUTING.md
+KDA = 3 ** 0.5 * BF16  # outputs: two chains of products, nine rounded factors for six (solve_slack, channel_slack: tuning/judge.c)
 SLEEP = 100_000_000  # cycles: about 50 ms
 
 
@@ -299,7 +300,7 @@ class Graphs(Case):
         self.assertGreater(sum(e.name.endswith("_T") for e in profile.events()), 1, "it is not in pieces")
         for one, two, three in zip(found, direct, recurrence(*(x[n] for n in ("q", "k", "v", "g", "beta", "S0")))):
             self.assertTrue(torch.equal(one, two))
-            self.assertLess(error(one, three), BF16)
+            self.assertLess(error(one, three), KDA)
 
 
 class Streams(Case):
