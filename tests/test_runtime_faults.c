@@ -29,7 +29,7 @@ static tg_status query_device(const tg_sink *sink)
     return tg_device_query(driver, 0, &device, sink);
 }
 
-/* The release has no status: where the driver does not know the device any more, there is nothing it could do. */
+/* The release has no status, and gives the context back all the same. */
 static tg_status acquire_context(const tg_sink *sink)
 {
     const tg_status status = tg_context_acquire(driver, 0, sink);
@@ -202,9 +202,31 @@ static void each_call_of_the_driver_fails_once(void **state)
     tg_unload(module);
 }
 
+/* ... of a release too; but where the current context is another device's, that is not given back. */
+static void a_context_is_released_whichever_call_fails(void **state)
+{
+    (void)state;
+    const int before = fake->n_contexts;
+    fake->result = 101;
+    for (int call = 1; call <= 4; call++) {
+        LOG(log);
+        assert_int_equal(tg_context_acquire(driver, 0, &log_sink), TG_OK);
+        fake->n_calls = 0;
+        fake->fail_call = call;
+        tg_context_release(driver, 0);
+        fake->fail_call = 0;
+        assert_int_equal(fake->n_contexts, before);
+    }
+    fake->failing = "cuDeviceGet";
+    tg_context_release(driver, 7);
+    fake->failing = NULL;
+    assert_int_equal(fake->n_contexts, before);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {TEST(each_call_of_the_driver_fails_once)};
+    const struct CMUnitTest tests[] = {TEST(each_call_of_the_driver_fails_once),
+                                       TEST(a_context_is_released_whichever_call_fails)};
     if (!usage_is(argc, argv, 0, 0, ""))
         return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
