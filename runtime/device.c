@@ -98,18 +98,11 @@ tg_status tg_context_acquire(const tg_driver *driver, int ordinal, const tg_sink
     return status;
 }
 
-/* Its handle: as the driver gives it, or else of the current context, if that is this device's: a handle is the ordinal. */
-static bool find_acquired(const tg_driver *driver, int ordinal, cu_device *device)
-{
-    return driver->cuDeviceGet(device, ordinal) == CU_SUCCESS ||
-           (driver->cuCtxGetDevice(device) == CU_SUCCESS && *device == ordinal);
-}
-
 void tg_context_release(const tg_driver *driver, int ordinal)
 {
     cu_device device = 0;
-    if (!find_acquired(driver, ordinal, &device))
-        return;
+    if (driver->cuDeviceGet(&device, ordinal) != CU_SUCCESS)
+        device = ordinal; /* which handles are: what was acquired is given back all the same */
     (void)driver->cuCtxSetCurrent(NULL);
     (void)driver->cuDevicePrimaryCtxRelease(device);
 }
