@@ -38,10 +38,11 @@ TG_API const tg_target *const *tg_targets(void);
 TG_API const tg_target *tg_target_for_cc(int cc);
 /* GPUs that the model has numbers of, several of an architecture, NULL-terminated: the H200, the H100 and the H20 are sm_90a. */
 TG_API const tg_target *const *tg_gpus(void);
-/* The target for a GPU that is there, by what tg_device_query says of it: that of its compute capability, whose numbers for the cost
- * model are those of this GPU. A GPU that is in tg_gpus() is that one; of others the bandwidth is 0.87 of what clock and bus give,
- * and matrix rates are, by multiprocessor, those of the GPU in tg_gpus() whose name theirs has in it, else the architecture's. Where `sms` or the memory's numbers are 0, as of the emulator,
- * tg_target_for_cc. `name` is copied; what is returned lives as long as the process. Thread-safe. */
+/* The target for a GPU that is there, by what tg_device_query says of it: that of its compute capability, with this GPU's own
+ * numbers for the cost model. A GPU that is in tg_gpus() is that one. Of others the bandwidth is 0.87 of what clock and bus give;
+ * matrix rates are, by multiprocessor, those of the GPU in tg_gpus() whose name is in theirs, else the architecture's. Where
+ * `sms` or the memory's numbers are 0, as of the emulator, or `name` is NULL, tg_target_for_cc; NULL if older than 80. `name` is
+ * copied; what is returned lives as long as the process. Thread-safe. */
 TG_API const tg_target *tg_target_for_gpu(int cc, const char *name, int sms, int memory_clock_khz, int memory_bus_bits);
 
 /* What is baked into the code. Like all arguments of calls it has no struct_size: where it changes, so does the version in
