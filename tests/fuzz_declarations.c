@@ -1,8 +1,9 @@
 /* fuzz_declarations.c - random declarations: what is refused has a reason, what is accepted compiles, runs on the emulator
- * and computes what its statements say.
+ * or a GPU and computes what its statements say.
  *
- *     fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]
+ *     fuzz_declarations [--device emu|N] [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]
  *
+ * A GPU must run sm_90a, for which half of them are.
  * Of each kind of declaration so many must be accepted (--each), those that are changed from built-in ones not counted but for
  * clusters of heads, which no random algorithm has.
  * Each declaration comes from one number, so that number reproduces it; --show prints it and what becomes of it. They are
@@ -58,13 +59,22 @@ static void count_kinds(struct progress_of_all *all, const struct declaration *d
         }
 }
 
-static bool open_emulator(struct context *context)
+static const char *device = "emu";
+
+static bool open_device(struct context *context)
 {
     context_init(context);
-    context->options.device = "emu";
-    context->options.arch = "sm_90a"; /* which runs what is made for older ones too */
+    context->options.device = device;
+    context->options.arch =
+        strcmp(device, "emu") == 0 ? "sm_90a" : NULL; /* which runs what is made for older ones too */
     context->options.no_cache = true;
-    return machine_open(context);
+    if (!machine_open(context))
+        return false;
+    if (strcmp(context->machine.target->arch, "sm_90a") == 0)
+        return true;
+    fprintf(stderr, "fuzz_declarations: --device: expected a GPU that runs sm_90a, found %s, which runs %s\n",
+            context->machine.device.name, context->machine.target->arch);
+    return false;
 }
 
 /* Smaller calls that go wrong in the same way, as long as there are any. */
@@ -107,7 +117,7 @@ static void limit_time(void)
     setitimer(ITIMER_PROF, &limit, NULL); /* kills the process */
 }
 
-/* One declaration; false when it went wrong, and with it what is left of the emulator. */
+/* One declaration; false when it went wrong, and with it what is left of the device. */
 static bool try_one(struct context *context, struct progress_of_all *all, uint64_t seed)
 {
     struct declaration d;
@@ -123,7 +133,7 @@ static bool try_one(struct context *context, struct progress_of_all *all, uint64
     if (result.outcome < SILENT)
         return true;
     all->n_findings++;
-    if (result.outcome == WRONG) /* the emulator is as it was */
+    if (result.outcome == WRONG) /* the device is as it was */
         shrink(context, seed, &d, &result);
     tell(seed, &d, &result);
     return false;
@@ -137,7 +147,7 @@ static uint64_t next_seed(const struct progress_of_all *all)
 static int try_until_found(struct progress_of_all *all)
 {
     struct context context;
-    if (!open_emulator(&context))
+    if (!open_device(&context))
         return 2;
     while (all->seed < all->end && now() < all->deadline) {
         limit_time();
@@ -235,7 +245,7 @@ static int show(uint64_t seed)
     print_declaration(&d);
     fflush(stdout);
     print_plans(&d);
-    if (!open_emulator(&context))
+    if (!open_device(&context))
         return 2;
     judge_declaration(&context, seed, &d, &result);
     printf("%s %s %s\n", outcomes[result.outcome], result.code, result.text);
@@ -251,7 +261,7 @@ static bool judges_steps(void)
     if (child == 0) {
         struct context context;
         struct result result;
-        _exit(!open_emulator(&context) || !judge_steps(&context, &result));
+        _exit(!open_device(&context) || !judge_steps(&context, &result));
     }
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -259,11 +269,14 @@ static bool judges_steps(void)
 int main(int argc, char **argv)
 {
     uint64_t first = 1, count = UINT64_MAX / 2, each = 0;
+    const char *shown = NULL;
     double seconds = 1e9;
     for (int i = 1; i < argc; i++) {
         const uint64_t value = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
         if (i + 1 < argc && strcmp(argv[i], "--show") == 0)
-            return show(value);
+            shown = argv[i + 1];
+        else if (i + 1 < argc && strcmp(argv[i], "--device") == 0)
+            device = argv[i + 1];
         else if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0)
             seconds = (double)value;
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
@@ -273,9 +286,12 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && strcmp(argv[i], "--each") == 0)
             each = value;
         else
-            return usage_wrong(argv, argv[i], "[--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]");
+            return usage_wrong(argv, argv[i],
+                               "[--device emu|N] [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]");
         i++;
     }
+    if (shown)
+        return show(strtoull(shown, NULL, 10));
     struct progress_of_all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return 2;
