@@ -14,10 +14,11 @@ bool plan_is_masked(const struct plan *p, const struct op *op);
 /* The matrix in shared memory that a product fetches where its operand v is computed on the fly; what else the operand is
  * made of is read element by element. */
 int plan_fetched(const struct plan *p, uint32_t v);
-/* Floats from one row to the next of what is inverted in shared memory: those of operands are in different banks. */
+/* Floats from one row to the next of what is inverted in shared memory: those of operands are in different banks, be they floats
+ * or, of 16-bit inputs, matrices of their parts. */
 static inline uint32_t plan_solve_pitch(const struct plan *p, const struct op *op)
 {
-    return p->values[op->v].extent[1] + 8;
+    return p->values[op->v].extent[1] + (p->shape.io == TG_F32 ? 8 : 4);
 }
 /* Of a product by a tile of positions that is zero where the key is behind the query, computed or loaded, the other operand;
  * -1: it is no such product. What is bad in it must not get there. Where a chunk is one block. */

@@ -58,6 +58,11 @@ struct split {
 };
 struct split split_float(struct emit *e, LLVMValueRef x);
 void multiply_split(struct emit *e, LLVMValueRef c[4], const struct split a[4], const LLVMValueRef b[2]);
+/* ... and in parts of bf16, of two elements each (i32): 16 bits of a number, and any that fp32 has but for the smallest. Operands and
+ * result are those of multiply_words. */
+struct split split_bf16(struct emit *e, const LLVMValueRef x[2]);
+LLVMValueRef sum_bf16(struct emit *e, struct split x, uint32_t i); /* the i-th of the two again */
+void multiply_split_bf16(struct emit *e, LLVMValueRef c[4], const struct split a[4], const struct split b[2]);
 /* One element of a side: outer index and summed index, i32; the classes as in struct element_at. */
 LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,
                           LLVMValueRef k, uint32_t k_class);

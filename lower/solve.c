@@ -5,28 +5,43 @@
  *
  *     T_ij = -(sum over j < k <= i of T_ik L_kj) T_jj
  *
- * by products on tensor cores in fp32 (three products of TF32 parts). Their left operands are accumulators as they are,
- * and block rows have nothing to do with one another: a warp makes those whose rows of L it has (plan_row_block).
+ * by products on tensor cores. Their left operands are accumulators as they are, and block rows have nothing to do with one
+ * another: a warp makes those whose rows of L it has (plan_row_block).
  *
- * Shared memory has the right operands, transposed: L_kj, and in the place of L_jj, once it is known, T_jj. A NaN in a
- * right operand would reach all rows of a product. So if there is anything in L that is not finite, from the first row of
- * such on L is zero there, and T_jj NaN: the rows of T from there on are NaN, and no others know of it. */
+ * Operands have two parts each, and products three: parts in bf16, 16 bits of a number, where T is rounded to 16 bits in the
+ * end; else in TF32.
+ *
+ * Shared memory has the right operands: L_kj, and in the place of L_jj, once it is known, T_jj. In fp32 all are transposed. In
+ * parts a row has 16 numbers' leading parts and then their trailing ones, in the place of 16 floats: T_jj is transposed, and
+ * so is L_kj if it is given with keys' rows; else it is where it is in L, and transposed when it is fetched.
+ *
+ * A NaN in a right operand would reach all rows of a product. So if there is anything in L that is not finite, from the first
+ * row of such on L is zero there, and T_jj NaN: the rows of T from there on are NaN, and no others know of it. */
 #include "compiler/plan_tile.h"
 #include "lower/matrix.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK = 16 };
+enum { BLOCK = 16, TRAIL = 2 * BLOCK /* bytes to the trailing parts of a row */ };
 
 struct solve {
     struct emit *e;
     const struct value *out;
     uint32_t n, pitch;
     struct shape shape;
-    LLVMValueRef *t;        /* T, its rows those of queries */
-    LLVMValueRef by_result; /* address of element (l / 4, 2 (l % 4)) of lane l */
-    LLVMValueRef by_left;   /* ... (2 (l % 4), l / 4) */
+    LLVMValueRef *t; /* T, its rows those of queries */
+    bool in_parts;
+    bool is_turned; /* has L keys' rows? */
+    /* What lane l names. In fp32 elements: (l / 4, 2 (l % 4)), and (2 (l % 4), l / 4). */
+    LLVMValueRef by_result, by_left;
+    /* In parts rows of 8 x 8 matrices, two of leading parts and then two of trailing ones; or four of leading parts. */
+    LLVMValueRef side_by_side, one_above, square;
+};
+
+/* A left operand in parts. */
+struct left {
+    struct split word[4];
 };
 
 static LLVMValueRef scratch_at(struct emit *e, LLVMValueRef index)
@@ -88,6 +103,47 @@ static LLVMBasicBlockRef begin_below(const struct solve *s, const struct value *
     return begin_if(s->e, LLVMBuildICmp(s->e->b, LLVMIntUGE, fragment_block(s->e, v, m), imm(s->e, n), ""));
 }
 
+/* Two elements that are side by side, in parts. */
+static void put_parts(const struct solve *s, LLVMValueRef to, const LLVMValueRef x[2])
+{
+    struct emit *e = s->e;
+    const struct split parts = split_bf16(e, x);
+    LLVMBuildStore(e->b, parts.lead, to);
+    LLVMBuildStore(e->b, parts.trail, byte_offset(e, to, imm(e, TRAIL)));
+}
+
+/* Block n of 16 columns of the warp's m-th 16 rows, in parts. */
+static void put_block_parts(const struct solve *s, const struct value *v, uint32_t m, uint32_t n, LLVMValueRef x[8])
+{
+    struct emit *e = s->e;
+    LLVMValueRef from =
+        byte_offset(e, place_of(s, fragment_row(e, v, 2 * m), imm(e, 0)), mul(e, e->quad_column, imm(e, 4)));
+    for (uint32_t r = 0; r < 8; r += 2) {
+        LLVMValueRef to = element_at(s, from, r / 2 % 2 * 8, BLOCK * n);
+        put_parts(s, byte_offset(e, to, imm(e, r / 4 * BLOCK)), &x[r]);
+    }
+}
+
+/* The same in fp32, transposed. */
+static void put_block(const struct solve *s, const struct value *v, uint32_t m, uint32_t n, LLVMValueRef x[8])
+{
+    for (uint32_t r = 0; r < 8; r++)
+        LLVMBuildStore(s->e->b, x[r], turned_place(s, v, m, 8 * n + r));
+}
+
+/* In parts what is below the diagonal; what is on it is solved in fp32. */
+static void put_either(const struct solve *s, const struct value *v, uint32_t m, uint32_t n, LLVMValueRef x[8])
+{
+    struct emit *e = s->e;
+    LLVMValueRef is_diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, fragment_block(e, v, m), imm(e, n), "");
+    LLVMBasicBlockRef after = begin_if(e, is_diagonal);
+    put_block(s, v, m, n, x);
+    end_if(e, after);
+    after = begin_if(e, LLVMBuildNot(e->b, is_diagonal, ""));
+    put_block_parts(s, v, m, n, x);
+    end_if(e, after);
+}
+
 /* To shared memory, as far as it may not be above the diagonal. Is there anything in it that is not finite? Where keys' rows
  * are made of T, its rows behind the end are terms of their sums. */
 static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
@@ -107,8 +163,9 @@ static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
                 nothing[r % 4] = add_nothing(e, TG_F32, nothing[r % 4], x[r]);
             }
             LLVMBasicBlockRef after = plan_is_above_some(e->p, value, m, n) ? begin_below(s, value, m, n) : NULL;
-            for (uint32_t r = 0; r < 8; r++)
-                LLVMBuildStore(e->b, x[r], turned_place(s, value, m, 8 * n + r));
+            (!s->in_parts                       ? put_block
+             : plan_is_below(e->p, value, m, n) ? put_block_parts
+                                                : put_either)(s, value, m, n, x);
             if (after)
                 end_if(e, after);
         }
@@ -125,6 +182,36 @@ static void load_four(const struct solve *s, LLVMValueRef from, uint32_t row, ui
     LLVMSetAlignment(four, 16);
     for (uint32_t i = 0; i < 4; i++)
         out[i] = LLVMBuildExtractElement(e->b, four, imm(e, i), "");
+}
+
+static void store_four(struct emit *e, LLVMValueRef to, uint32_t offset, LLVMTypeRef type, const LLVMValueRef x[4])
+{
+    LLVMValueRef four = LLVMGetUndef(LLVMVectorType(type, 4));
+    for (uint32_t i = 0; i < 4; i++)
+        four = LLVMBuildInsertElement(e->b, four, x[i], imm(e, i), "");
+    LLVMSetAlignment(LLVMBuildStore(e->b, four, byte_offset(e, to, imm(e, offset))), 16);
+}
+
+/* A column of T_jj, as a row of 16 floats. */
+static void put_column(const struct solve *s, LLVMValueRef to, const LLVMValueRef y[BLOCK])
+{
+    for (uint32_t r = 0; r < BLOCK; r += 4)
+        store_four(s->e, to, 4 * r, s->e->f32, &y[r]);
+}
+
+static void put_column_parts(const struct solve *s, LLVMValueRef to, const LLVMValueRef y[BLOCK])
+{
+    struct emit *e = s->e;
+    LLVMValueRef lead[BLOCK / 2], trail[BLOCK / 2];
+    for (uint32_t i = 0; i < BLOCK / 2; i++) {
+        const struct split parts = split_bf16(e, &y[2 * i]);
+        lead[i] = parts.lead;
+        trail[i] = parts.trail;
+    }
+    for (uint32_t i = 0; i < BLOCK / 2; i += 4) {
+        store_four(e, to, 4 * i, e->i32, &lead[i]);
+        store_four(e, to, TRAIL + 4 * i, e->i32, &trail[i]);
+    }
 }
 
 /* T_jj of two blocks of this warp, the m-th and the one behind it: lanes have a column each. */
@@ -148,12 +235,10 @@ static void solve_diagonal(const struct solve *s, uint32_t m)
     sync_warp(e); /* L_jj has been read */
     LLVMValueRef to = byte_offset(e, corner, mul(e, column, imm(e, 4 * s->pitch)));
     LLVMBasicBlockRef after = is_last ? begin_if(e, is_first) : NULL;
-    for (uint32_t r = 0; r < BLOCK; r += 4) {
-        LLVMValueRef four = LLVMGetUndef(LLVMVectorType(e->f32, 4));
-        for (uint32_t i = 0; i < 4; i++)
-            four = LLVMBuildInsertElement(e->b, four, y[r + i], imm(e, i), "");
-        LLVMSetAlignment(LLVMBuildStore(e->b, four, element_at(s, to, 0, r)), 16);
-    }
+    if (s->in_parts)
+        put_column_parts(s, to, y);
+    else
+        put_column(s, to, y);
     if (after)
         end_if(e, after);
 }
@@ -166,6 +251,48 @@ static struct counted for_threads(const struct solve *s, LLVMValueRef *index)
     return loop_from(s->e, s->e->tid, imm(s->e, s->n), index);
 }
 
+/* Are both in one block on the diagonal? */
+static LLVMValueRef is_on_diagonal(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
+{
+    struct emit *e = s->e;
+    return LLVMBuildICmp(e->b, LLVMIntEQ, divide(e, row, imm(e, BLOCK)), divide(e, column, imm(e, BLOCK)), "");
+}
+
+/* Address of the leading part of element (row, column). */
+static LLVMValueRef part_of(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
+{
+    struct emit *e = s->e;
+    LLVMValueRef is_transposed = s->is_turned ? imm(e, 1) : is_on_diagonal(s, row, column);
+    is_transposed = LLVMBuildICmp(e->b, LLVMIntNE, is_transposed, LLVMConstNull(LLVMTypeOf(is_transposed)), "");
+    LLVMValueRef outer = choose(e, is_transposed, column, row), inner = choose(e, is_transposed, row, column);
+    LLVMValueRef in_block = modulo(e, inner, imm(e, BLOCK));
+    return byte_offset(e, place_of(s, outer, sub(e, inner, in_block)), mul(e, in_block, imm(e, 2)));
+}
+
+static LLVMValueRef load_element_of(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
+{
+    struct emit *e = s->e;
+    if (!s->in_parts)
+        return LLVMBuildLoad2(e->b, e->f32, place_of(s, column, row), "");
+    LLVMValueRef half = LLVMBuildLoad2(e->b, e->i16, part_of(s, row, column), "");
+    return as(e, LLVMBuildShl(e->b, LLVMBuildZExt(e->b, half, e->i32, ""), imm(e, 16), ""), e->f32);
+}
+
+/* NaN on the diagonal, zero elsewhere. */
+static void store_nothing(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
+{
+    struct emit *e = s->e;
+    LLVMValueRef is_diagonal = is_on_diagonal(s, row, column);
+    if (!s->in_parts) {
+        LLVMBuildStore(e->b, choose(e, is_diagonal, real(e, (double)NAN), real(e, 0)), place_of(s, column, row));
+        return;
+    }
+    LLVMValueRef to = part_of(s, row, column);
+    LLVMValueRef half = choose(e, is_diagonal, LLVMConstInt(e->i16, 0x7fff, false), LLVMConstInt(e->i16, 0, false));
+    LLVMBuildStore(e->b, half, to);
+    LLVMBuildStore(e->b, half, byte_offset(e, to, imm(e, TRAIL)));
+}
+
 /* A mark behind each row of L or T_jj that has something: NaN. */
 static void mark_rows(const struct solve *s)
 {
@@ -174,8 +301,7 @@ static void mark_rows(const struct solve *s)
     const struct counted rows = for_threads(s, &row);
     set(e, sum, real(e, 0));
     const struct counted columns = loop_from(e, imm(e, 0), add(e, row, imm(e, 1)), &column);
-    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, place_of(s, column, row), "");
-    set(e, sum, add_nothing(e, TG_F32, get(e, e->f32, sum), x));
+    set(e, sum, add_nothing(e, TG_F32, get(e, e->f32, sum), load_element_of(s, row, column)));
     loop_end(e, &columns, 1);
     LLVMBuildStore(e->b, get(e, e->f32, sum), place_of(s, row, imm(e, s->n)));
     loop_end(e, &rows, e->p->threads);
@@ -202,9 +328,7 @@ static void contain(const struct solve *s)
     barrier(e);
     LLVMValueRef first = first_marked(s);
     const struct counted columns = for_threads(s, &column), rows = loop_from(e, first, imm(e, s->n), &row);
-    LLVMValueRef is_diagonal =
-        LLVMBuildICmp(e->b, LLVMIntEQ, divide(e, row, imm(e, BLOCK)), divide(e, column, imm(e, BLOCK)), "");
-    LLVMBuildStore(e->b, choose(e, is_diagonal, real(e, (double)NAN), real(e, 0)), place_of(s, column, row));
+    store_nothing(s, row, column);
     loop_end(e, &rows, 1);
     loop_end(e, &columns, e->p->threads);
     barrier(e);
@@ -218,20 +342,14 @@ static LLVMValueRef *registers_of(const struct solve *s, uint32_t m, uint32_t j)
     return &s->t[(m * s->shape.n + 2 * j) * 4];
 }
 
-/* Step of 8 of an accumulator as a left operand: in an order of the summed dimension of its own (matrix.c). */
-static void left_of(const struct solve *s, LLVMValueRef *block, uint32_t step, LLVMValueRef a[4])
-{
-    for (uint32_t r = 0; r < 4; r++)
-        a[r] = get(s->e, s->e->f32, block[4 * step + r % 2 * 2 + r / 2]);
-}
-
 /* c += the block by what is of (k, j) in shared memory. */
-static void add_product(const struct solve *s, LLVMValueRef *block, uint32_t k, uint32_t j, LLVMValueRef c[8])
+static void add_product32(const struct solve *s, LLVMValueRef *block, uint32_t k, uint32_t j, LLVMValueRef c[8])
 {
     struct emit *e = s->e;
     for (uint32_t step = 0; step < 2; step++) {
         LLVMValueRef a[4];
-        left_of(s, block, step, a);
+        for (uint32_t r = 0; r < 4; r++) /* in an order of the summed dimension of its own (matrix.c) */
+            a[r] = get(e, e->f32, block[4 * step + r % 2 * 2 + r / 2]);
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef from = element_at(s, s->by_result, BLOCK * j + 8 * half, BLOCK * k + 8 * step), b[2];
             LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, from, "");
@@ -243,12 +361,64 @@ static void add_product(const struct solve *s, LLVMValueRef *block, uint32_t k, 
     }
 }
 
-static void load_diagonal(const struct solve *s, uint32_t i, LLVMValueRef *block)
+/* Two 8 x 8 matrices of leading parts and the same two of trailing ones, from (row, column) of shared memory on. */
+static void fetch_parts(const struct solve *s, LLVMValueRef from, uint32_t row, uint32_t column, bool transposed,
+                        struct split out[2])
 {
-    for (uint32_t r = 0; r < 8; r++) {
-        LLVMValueRef x = load_float(s, s->by_left, BLOCK * i + r / 4 * 8 + r % 2, BLOCK * i + r % 4 / 2 * 8);
-        set(s->e, block[r], x);
+    LLVMValueRef x[4];
+    fetch_matrices(s->e, element_at(s, from, row, column), transposed, x);
+    for (uint32_t i = 0; i < 2; i++)
+        out[i] = (struct split){x[i], x[2 + i]};
+}
+
+static void add_product16(const struct solve *s, const struct left *a, uint32_t k, uint32_t j, LLVMValueRef c[8])
+{
+    for (uint32_t half = 0; half < 2; half++) {
+        struct split b[2];
+        if (k != j && !s->is_turned) /* 8 numbers of a part are in the place of 4 floats */
+            fetch_parts(s, s->one_above, BLOCK * k, BLOCK * j + 4 * half, true, b);
+        else
+            fetch_parts(s, s->side_by_side, BLOCK * j + 8 * half, BLOCK * k, false, b);
+        multiply_split_bf16(s->e, &c[4 * half], a->word, b);
     }
+}
+
+/* A block of T as a left operand. */
+static struct left left_of(const struct solve *s, LLVMValueRef *block)
+{
+    struct emit *e = s->e;
+    struct left a = {0};
+    for (uint32_t r = 0; r < 4 && s->in_parts; r++) {
+        const LLVMValueRef x[2] = {get(e, e->f32, block[2 * r]), get(e, e->f32, block[2 * r + 1])};
+        a.word[r] = split_bf16(e, x);
+    }
+    return a;
+}
+
+static void add_product(const struct solve *s, LLVMValueRef *block, const struct left *a, uint32_t k, uint32_t j,
+                        LLVMValueRef c[8])
+{
+    if (s->in_parts)
+        add_product16(s, a, k, j, c);
+    else
+        add_product32(s, block, k, j, c);
+}
+
+/* T_ii as a left operand; in fp32 that is what its registers have. */
+static struct left load_diagonal(const struct solve *s, uint32_t i, LLVMValueRef *block)
+{
+    struct emit *e = s->e;
+    struct left a = {0};
+    LLVMValueRef at = element_at(s, s->square, BLOCK * i, BLOCK * i), lead[4], trail[4];
+    for (uint32_t r = 0; r < 8 && !s->in_parts; r++)
+        set(e, block[r], load_float(s, s->by_left, BLOCK * i + r / 4 * 8 + r % 2, BLOCK * i + r % 4 / 2 * 8));
+    if (!s->in_parts)
+        return a;
+    fetch_matrices(e, at, true, lead);
+    fetch_matrices(e, byte_offset(e, at, imm(e, TRAIL)), true, trail);
+    for (uint32_t r = 0; r < 4; r++)
+        a.word[r] = (struct split){lead[r], trail[r]};
+    return a;
 }
 
 /* Block row i. A block that is known is added at once to the sums of all that stand left of it. */
@@ -259,19 +429,40 @@ static void solve_row(const struct solve *s, uint32_t m, uint32_t i)
     for (uint32_t j = 0; j < s->n / BLOCK; j++)
         for (uint32_t r = 0; r < 8; r++)
             set(e, registers_of(s, m, j)[r], sum[j][r] = real(e, 0));
-    load_diagonal(s, i, registers_of(s, m, i));
+    const struct left diagonal = load_diagonal(s, i, registers_of(s, m, i));
+    struct left a = diagonal;
     for (uint32_t k = i; k > 0; k--) {
         LLVMValueRef x[8], *left = registers_of(s, m, k - 1);
         for (uint32_t j = k; j-- > 0;)
-            add_product(s, registers_of(s, m, k), k, j, sum[j]);
+            add_product(s, registers_of(s, m, k), &a, k, j, sum[j]);
         for (uint32_t r = 0; r < 8; r++) {
             set(e, left[r], LLVMBuildFNeg(e->b, sum[k - 1][r], ""));
             x[r] = real(e, 0);
         }
-        add_product(s, left, k - 1, k - 1, x);
+        a = left_of(s, left);
+        add_product(s, left, &a, k - 1, k - 1, x);
         for (uint32_t r = 0; r < 8; r++)
             set(e, left[r], x[r]);
+        a = left_of(s, left);
     }
+    for (uint32_t r = 0; r < 8 && s->in_parts; r++) /* last: until then they are in parts */
+        set(e, registers_of(s, m, i)[r], sum_bf16(e, diagonal.word[r / 2], r % 2));
+}
+
+/* Where lanes find operands. */
+static void find_operands(struct solve *s)
+{
+    struct emit *e = s->e;
+    LLVMValueRef twice = mul(e, e->quad_column, imm(e, 2)), row = modulo(e, e->lane, imm(e, 8)),
+                 which = divide(e, e->lane, imm(e, 8)), second = modulo(e, which, imm(e, 2)),
+                 is_trail = divide(e, which, imm(e, 2));
+    s->by_result = place_of(s, e->quad_row, twice);
+    s->by_left = place_of(s, twice, e->quad_row);
+    s->side_by_side = byte_offset(e, place_of(s, row, imm(e, 0)), mul(e, which, imm(e, TRAIL / 2)));
+    s->one_above =
+        byte_offset(e, place_of(s, add(e, row, mul(e, second, imm(e, 8))), imm(e, 0)), mul(e, is_trail, imm(e, TRAIL)));
+    s->square = byte_offset(e, place_of(s, add(e, row, mul(e, is_trail, imm(e, 8))), imm(e, 0)),
+                            mul(e, second, imm(e, TRAIL / 2)));
 }
 
 /* T by way of shared memory, for a product that takes it with keys' rows. */
@@ -296,13 +487,12 @@ void emit_solve(struct emit *e, const struct op *op)
 {
     const struct value *out = &e->p->values[op->v];
     struct solve s = {.e = e, .out = out, .n = out->extent[0], .pitch = plan_solve_pitch(e->p, op)};
+    s.in_parts = e->p->shape.io != TG_F32;
+    s.is_turned = is_turned(&e->p->values[op->a]);
     s.t = is_turned(out) ? new_registers(e, op->v) : e->registers[op->v];
     if (!s.t)
         return;
-    LLVMValueRef twice = mul(e, e->quad_column, imm(e, 2));
     s.shape = fragment_shape(e->p, out);
-    s.by_result = place_of(&s, e->quad_row, twice);
-    s.by_left = place_of(&s, twice, e->quad_row);
     barrier(e); /* what was there before has been read */
     LLVMValueRef args[2] = {imm(e, 0), put_lower(&s, op->a)};
     sync_warp(e);
@@ -313,6 +503,7 @@ void emit_solve(struct emit *e, const struct op *op)
     end_if(e, after);
     for (uint32_t w = 0; w < e->p->warps_m; w++) {
         after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, w), ""));
+        find_operands(&s);
         for (uint32_t m = s.shape.m; m-- > 0;) /* the longest one first, which needs most registers */
             solve_row(&s, m, plan_row_block(e->p, s.shape.m, m, w));
         end_if(e, after);

@@ -44,6 +44,7 @@ int main(int argc, char **argv)
     suite_declared();
     suite_decays();
     suite_together();
+    suite_alike();
     suite_found();
     suite_found_states();
     suite_states();

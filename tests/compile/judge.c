@@ -78,6 +78,8 @@ static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *
 {
     if (has_inverse(schedule->algorithm) && begins(schedule->name, "portable"))
         return UINT32_MAX;
+    if (has_inverse(schedule->algorithm) && shape->dqk > 128)
+        return 64; /* T: what it knows of its chunk from begin to end, for the store */
     for (size_t i = 0; i < sizeof spilling / sizeof *spilling; i++)
         if (begins(schedule->algorithm->name, spilling[i].algorithm) && begins(schedule->name, spilling[i].schedule))
             return spilling[i].bytes;
