@@ -67,10 +67,8 @@ static const char *find(const char *line, const char *needle, size_t *n)
 {
     *n = strcspn(needle, "*");
     const char *const rest = needle[*n] ? needle + *n + 1 : "";
-    for (const char *at = line; *at; at++)
-        if (strncmp(at, needle, *n) == 0)
-            return strstr(at + *n, rest) ? at : NULL;
-    return NULL;
+    const char *const at = memmem(line, strlen(line), needle, *n);
+    return at && strstr(at + *n, rest) ? at : NULL;
 }
 
 static void damage_line(const struct injury *m, const char *line, struct text *out)
@@ -114,8 +112,9 @@ char *damage_text(const struct injury *m, const char *ptx, uint32_t which, char 
     size_t n_needle;
     for (const char *at = ptx; *at; line_number++) {
         char line[MAX_LINE];
-        const size_t n = strcspn(at, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)n, at);
+        const size_t whole = strcspn(at, "\n"), n = whole < sizeof line ? whole : sizeof line - 1;
+        memcpy(line, at, n);
+        line[n] = '\0';
         if (find(line, m->needle, &n_needle) && (seen++ == which || is_everywhere)) {
             wanted = line_number + (m->damage == SWAP ? (uint32_t)atoi(m->text) : 0);
             snprintf(damaged, 200, "%.150s", line + strspn(line, "\t"));
@@ -123,9 +122,9 @@ char *damage_text(const struct injury *m, const char *ptx, uint32_t which, char 
         if (line_number == wanted)
             damage_line(m, line, &out);
         else
-            tg_printf(&w, "%s", line);
-        tg_printf(&w, "\n");
-        at += n + (at[n] == '\n');
+            w.write(w.user, line, n);
+        w.write(w.user, "\n", 1);
+        at += whole + (at[whole] == '\n');
     }
     if (is_everywhere ? seen && !which : seen > which)
         return out.bytes;
