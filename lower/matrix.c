@@ -138,12 +138,16 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
     }
 }
 
-LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
+static LLVMValueRef pack_as(struct emit *e, tg_dtype dtype, LLVMValueRef lo, LLVMValueRef hi)
 {
     LLVMValueRef args[2] = {hi, lo};
-    return as(e,
-              call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2),
+    return as(e, call(e, dtype == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2),
               e->i32);
+}
+
+LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
+{
+    return pack_as(e, (tg_dtype)e->p->shape.io, lo, hi);
 }
 
 LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
@@ -224,9 +228,10 @@ void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValue
     }
 }
 
-static void multiply_words_of(struct emit *e, bool bf16, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0,
-                              LLVMValueRef b1)
+static void multiply_words_as(struct emit *e, tg_dtype dtype, LLVMValueRef c[4], const LLVMValueRef a[4],
+                              LLVMValueRef b0, LLVMValueRef b1)
 {
+    const bool bf16 = dtype == TG_BF16;
     LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]};
     for (uint32_t i = 0; i < 6 && !bf16; i++)
         args[i] = as(e, args[i], e->v2f16);
@@ -238,7 +243,7 @@ static void multiply_words_of(struct emit *e, bool bf16, LLVMValueRef c[4], cons
 
 void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1)
 {
-    multiply_words_of(e, e->p->shape.io == TG_BF16, c, a, b0, b1);
+    multiply_words_as(e, (tg_dtype)e->p->shape.io, c, a, b0, b1);
 }
 
 static void multiply_block16(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n,
@@ -357,31 +362,17 @@ void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4],
     multiply_parts(e, c, a, b, cut_tf32);
 }
 
-static LLVMValueRef pack_bf16(struct emit *e, const LLVMValueRef x[2])
-{
-    LLVMValueRef args[2] = {x[1], x[0]};
-    return as(e, call(e, "llvm.nvvm.ff2bf16x2.rn", NULL, 0, args, 2), e->i32);
-}
-
-/* Of two in a word, the lower one first. */
-static LLVMValueRef bf16_of(struct emit *e, LLVMValueRef word, uint32_t i)
-{
-    return as(e,
-              i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""),
-              e->f32);
-}
-
 struct split split_bf16(struct emit *e, const LLVMValueRef x[2])
 {
-    LLVMValueRef lead = pack_bf16(e, x);
-    const LLVMValueRef rest[2] = {LLVMBuildFSub(e->b, x[0], bf16_of(e, lead, 0), ""),
-                                  LLVMBuildFSub(e->b, x[1], bf16_of(e, lead, 1), "")};
-    return (struct split){lead, pack_bf16(e, rest)};
+    LLVMValueRef lead = pack_as(e, TG_BF16, x[0], x[1]), rest[2];
+    for (uint32_t i = 0; i < 2; i++)
+        rest[i] = LLVMBuildFSub(e->b, x[i], unpack_as(e, TG_BF16, lead, i), "");
+    return (struct split){lead, pack_as(e, TG_BF16, rest[0], rest[1])};
 }
 
 LLVMValueRef sum_bf16(struct emit *e, struct split x, uint32_t i)
 {
-    LLVMValueRef lead = bf16_of(e, x.lead, i), trail = bf16_of(e, x.trail, i);
+    LLVMValueRef lead = unpack_as(e, TG_BF16, x.lead, i), trail = unpack_as(e, TG_BF16, x.trail, i);
     return LLVMBuildFAdd(e->b, lead, trail, "");
 }
 
@@ -389,9 +380,9 @@ void multiply_split_bf16(struct emit *e, LLVMValueRef c[4], const struct split a
 {
     const LLVMValueRef lead[4] = {a[0].lead, a[1].lead, a[2].lead, a[3].lead},
                        trail[4] = {a[0].trail, a[1].trail, a[2].trail, a[3].trail};
-    multiply_words_of(e, true, c, trail, b[0].lead, b[1].lead);
-    multiply_words_of(e, true, c, lead, b[0].trail, b[1].trail);
-    multiply_words_of(e, true, c, lead, b[0].lead, b[1].lead);
+    multiply_words_as(e, TG_BF16, c, trail, b[0].lead, b[1].lead);
+    multiply_words_as(e, TG_BF16, c, lead, b[0].trail, b[1].trail);
+    multiply_words_as(e, TG_BF16, c, lead, b[0].lead, b[1].lead);
 }
 
 static void contract32(struct emit *e, const struct value *out, const struct side *a, const struct side *b,

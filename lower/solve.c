@@ -262,8 +262,7 @@ static LLVMValueRef is_on_diagonal(const struct solve *s, LLVMValueRef row, LLVM
 static LLVMValueRef part_of(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
 {
     struct emit *e = s->e;
-    LLVMValueRef is_transposed = s->is_turned ? imm(e, 1) : is_on_diagonal(s, row, column);
-    is_transposed = LLVMBuildICmp(e->b, LLVMIntNE, is_transposed, LLVMConstNull(LLVMTypeOf(is_transposed)), "");
+    LLVMValueRef is_transposed = s->is_turned ? LLVMConstInt(e->i1, 1, false) : is_on_diagonal(s, row, column);
     LLVMValueRef outer = choose(e, is_transposed, column, row), inner = choose(e, is_transposed, row, column);
     LLVMValueRef in_block = modulo(e, inner, imm(e, BLOCK));
     return byte_offset(e, place_of(s, outer, sub(e, inner, in_block)), mul(e, in_block, imm(e, 2)));
@@ -275,7 +274,7 @@ static LLVMValueRef load_element_of(const struct solve *s, LLVMValueRef row, LLV
     if (!s->in_parts)
         return LLVMBuildLoad2(e->b, e->f32, place_of(s, column, row), "");
     LLVMValueRef half = LLVMBuildLoad2(e->b, e->i16, part_of(s, row, column), "");
-    return as(e, LLVMBuildShl(e->b, LLVMBuildZExt(e->b, half, e->i32, ""), imm(e, 16), ""), e->f32);
+    return unpack_as(e, TG_BF16, LLVMBuildZExt(e->b, half, e->i32, ""), 0);
 }
 
 /* NaN on the diagonal, zero elsewhere. */
