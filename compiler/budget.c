@@ -2,6 +2,7 @@
  *
  * requires: pipeline   makes: registers */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_thread.h"
 #include "compiler/plan_tile.h"
@@ -154,6 +155,12 @@ bool pass_budget(struct plan *p)
         plan_refuse(p, "TG0531", "use smaller blocks or fewer stages",
                     "kernel %s needs %u bytes of shared memory; at most %u%s", p->row->name, p->shared_bytes, limit,
                     p->row->blocks_per_sm > 1 ? " with that many blocks a multiprocessor" : "");
+        ok = false;
+    }
+    if (plan_chunks_together(p) > 1 && p->shared_bytes) {
+        plan_refuse(p, "TG0531", "use TG_P(1) for the chunk",
+                    "kernel %s has %u chunks, a warp each, and needs shared memory, which would be that of all of them",
+                    p->row->name, plan_chunks_together(p));
         ok = false;
     }
     if (p->row->mma != TG_MMA_NONE)

@@ -289,7 +289,7 @@ static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES]
 {
     const struct plan *p = job->plan;
     plan_copy_name(kernel->name, sizeof kernel->name, p->name);
-    kernel->threads = p->threads;
+    kernel->threads = p->threads * plan_chunks_together(p);
     kernel->shared_bytes = p->shared_bytes;
     kernel->n_grid = plan_grid(p, kernel->grid);
     kernel->n_args = plan_args(p, kernel->args);

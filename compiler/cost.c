@@ -160,11 +160,12 @@ static double trips(const struct plan *p, const tg_sizes *s, const struct nest *
     return n;
 }
 
+/* Chunks that a thread block has by warps count as one each. */
 static double thread_blocks(const struct plan *p, const tg_sizes *s)
 {
     tg_term terms[TG_MAX_TERMS];
     const uint32_t n = plan_grid(p, terms);
-    double blocks = 1;
+    double blocks = plan_chunks_together(p);
     for (uint32_t i = 0; i < n; i++) {
         const double sizes[] = {[TG_SIZE_CONST] = 1,
                                 [TG_SIZE_BATCH] = (double)s->batch,

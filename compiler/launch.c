@@ -26,6 +26,13 @@ uint32_t plan_chunk_step(const struct plan *p)
     return tg_row_has_ends(p->row) && !p->shape.packed ? p->block[TG_SEG] : 1;
 }
 
+uint32_t plan_chunks_together(const struct plan *p)
+{
+    const bool by_warps =
+        p->row->mma == TG_MMA_NONE && p->row->row[TG_CHUNK].role == TG_ROLE_P && p->thread_dim != TG_CHUNK;
+    return by_warps && p->block[TG_CHUNK] ? p->block[TG_CHUNK] : 1;
+}
+
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
 {
     uint8_t dims[TG_N_DIMS];
@@ -36,9 +43,10 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
         if (blocks)
             fixed *= blocks;
         else
-            terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
-                                   .div = dims[i] == TG_CHUNK ? plan_chunk_step(p) : p->block[dims[i]],
-                                   .mul = 1};
+            terms[n++] =
+                (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
+                          .div = dims[i] == TG_CHUNK ? plan_chunk_step(p) * plan_chunks_together(p) : p->block[dims[i]],
+                          .mul = 1};
     }
     const bool by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
     terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = p->heads, .mul = fixed};

@@ -473,7 +473,8 @@ static bool check_thread_kernel(const struct plan *p)
         const bool used = (p->slice.dims >> d & 1) && d != TG_T;
         if (d == p->thread_dim || (p->held >> d & 1) || !used || d == TG_BATCH || d == TG_MEMBER)
             continue;
-        if (p->row->row[d].role == TG_ROLE_NONE || p->block[d] != 1) {
+        const uint32_t one = d == TG_CHUNK ? plan_chunks_together(p) : 1;
+        if (p->row->row[d].role == TG_ROLE_NONE || p->block[d] != one) {
             plan_refuse(p, "TG0514", "give it a role and the block 1",
                         "kernel %s has no matrix products: its block of %s must be 1, not %u", p->row->name,
                         tg_dim_name(d), p->row->row[d].role == TG_ROLE_NONE ? 0 : p->block[d]);

@@ -71,6 +71,8 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 /* From one chunk of the grid to the next: 1, or those of a segment of which thread blocks have the last. */
 uint32_t plan_chunk_step(const struct plan *p);
+/* Chunks of a thread block, a warp each; 1 where all its threads have the same. */
+uint32_t plan_chunks_together(const struct plan *p);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
 /* The tensor whose strides are this one's: in a kernel without products the first in the workspace that lies like it, so that one
  * index serves all of them; otherwise itself. */

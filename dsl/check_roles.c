@@ -359,11 +359,19 @@ static uint32_t thread_dims(const struct kernel *k)
 }
 
 /* Dimensions with a block that a thread can neither visit one by one nor hold. */
+/* Several chunks of a thread block, a warp each. */
+static bool has_chunk_a_warp(const struct kernel *k)
+{
+    const tg_axis_role *chunk = &k->row->row[TG_CHUNK];
+    return chunk->role == TG_ROLE_P && chunk->block <= MAX_WARPS && k->row->warps == 1 && !k->schedule->max_tokens;
+}
+
 static uint32_t unheld_dims(const struct kernel *k, uint32_t threads)
 {
     uint32_t dims = 0;
     for (uint32_t dim = 1; dim < TG_N_DIMS; dim++)
-        if (takes_part(k, dim) && k->row->row[dim].block > 1 && !is_held(k, dim))
+        if (takes_part(k, dim) && k->row->row[dim].block > 1 && !is_held(k, dim) &&
+            !(dim == TG_CHUNK && has_chunk_a_warp(k)))
             dims |= 1u << dim;
     return dims & ~threads;
 }
@@ -480,7 +488,10 @@ static void check_threads(const struct kernel *k)
         if (unheld & 1u << dim)
             tg_fault(k->check, TG0229, "a kernel without matrix products shares no tiles among threads",
                      "%s: block %u of %s, expected 1, %sor %u (32 x warps) in its place", k->name,
-                     k->row->row[dim].block, tg_dim_name(dim), 1u << dim & POSITIONS ? "2 to 16 with role L, " : "",
+                     k->row->row[dim].block, tg_dim_name(dim),
+                     1u << dim & POSITIONS ? "2 to 16 with role L, "
+                     : dim == TG_CHUNK     ? "2 to 16 with role P and one warp, "
+                                           : "",
                      threads);
     check_held(k, TG_LQ);
     check_held(k, TG_LKV);

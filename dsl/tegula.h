@@ -395,7 +395,8 @@ enum { TG_ADDS = 1 };
  * block of 32 x warps, one element a thread, or of 2 or, if it is dqk or dhv, 4 times that: a thread has so many
  * elements side by side, and loads and stores those of dqk and dhv at once where they are dense in memory. Its role is P; or L, where
  * the kernel sums over dqk or dhv: then the threads have all of it and add up theirs; a width beyond the block takes as many more
- * threads as it is longer. The others go block by block: 1, one after the other (P: the grid; L, W: a loop). A position with role L and
+ * threads as it is longer. The others go block by block: 1, one after the other (P: the grid; L, W: a loop). A kernel of one warp may
+ * have TG_P(n) for the chunk: a thread block has n of them, a warp each. A position with role L and
  * a block n > 1 is held whole, in n registers of every thread; so are, in a decode step (max_tokens = n > 1), n chunks of one position
  * each, with role W: what of their loop over dqk or dhv does not depend on the thread's own element is then done once, shared out among
  * the threads. What the heads of a group share is done once for all of them, by a kernel that has nothing else.

@@ -193,6 +193,8 @@ static void leave_unless(struct emit *e, LLVMValueRef condition)
 /* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. */
 static void emit_early_exit(struct emit *e)
 {
+    if (plan_chunks_together(e->p) > 1)
+        leave_unless(e, less(e, e->at.start[TG_CHUNK], e->at.chunks));
     if (plan_counts_tokens(e->p))
         leave_unless(e, less(e, imm(e, 0), e->at.tokens));
     if (e->p->segment && e->p->shape.packed) /* an empty sequence has one */
@@ -382,7 +384,7 @@ static void make_function(struct emit *e)
                                                    : e->f32;
     e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
     LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
-    add_attribute(e, "nvvm.reqntid", p->threads);
+    add_attribute(e, "nvvm.reqntid", p->threads * plan_chunks_together(p));
     leave_widths(e);
     for (uint32_t i = 0; i < n; i++)
         if (args[i].kind == TG_ARG_MAP)

@@ -194,7 +194,7 @@ static LLVMValueRef blocks_of(struct emit *e, uint32_t d)
 {
     const struct plan *p = e->p;
     if (d == TG_CHUNK)
-        return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), plan_chunk_step(p));
+        return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), plan_chunk_step(p) * plan_chunks_together(p));
     if (d == TG_SEG)
         return ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment);
     return plan_dim_size(p, d) ? imm(e, plan_blocks(p, d))
@@ -206,6 +206,17 @@ static LLVMValueRef blocks_of_heads(struct emit *e)
 {
     const uint32_t together = e->p->heads * (e->p->adds == TG_MEMBER ? e->p->along[TG_MEMBER] : 1);
     return divide(e, argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0), imm(e, together));
+}
+
+/* Where a thread block has several chunks, that of the warp, whose threads count from its first. */
+static LLVMValueRef chunk_of_warp(struct emit *e, LLVMValueRef block)
+{
+    const uint32_t together = plan_chunks_together(e->p);
+    if (together == 1)
+        return block;
+    LLVMValueRef chunk = add(e, mul(e, block, imm(e, together)), e->warp);
+    find_thread(e, e->lane);
+    return chunk;
 }
 
 /* Numbers of the blocks of this thread block, from its index in the grid. */
@@ -223,7 +234,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     for (uint32_t i = 0; i < n; i++) {
         LLVMValueRef index = i + 1 == n && p->sequences_first ? rest : take_index(e, &rest, blocks_of(e, dims[i]));
         if (dims[i] == TG_CHUNK)
-            chunk = index;
+            chunk = chunk_of_warp(e, index);
         else
             e->at.start[dims[i]] = mul(e, index, imm(e, p->block[dims[i]]));
     }

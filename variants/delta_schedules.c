@@ -4,10 +4,11 @@
 
 #include "variants/delta_rows.h"
 
-#define POSITIONS            .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
+#define POSITIONS_OF(chunks) .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(chunks), [TG_LKV] = TG_W(64)}
+#define POSITIONS            POSITIONS_OF(1)
 #define GATE_ROW                                                                                                       \
     {ROW("unit", (Q, K)), .has = K2, .lacks = DQ_RAW, ROWS}, {ROW("unit", (QQ, K2, Q, K)), .has = DQ_RAW, ROWS},        \
-    {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS}
+    {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS_OF(4)}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS_OF(4)}
 #define GATE_GRADIENT_ROW                                                                                              \
     {ROW("dgates", (DBETA, DA)), .lacks = BETA_RAW, POSITIONS},                                                        \
     {ROW("dgates", (DBETA_RAW, DG_RAW, SUM_BIAS, SUM_RATE)), POSITIONS},                                               \

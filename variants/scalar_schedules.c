@@ -12,14 +12,16 @@
 
 /* Gates, one thread two tokens side by side, which share addresses and the steps of scans; what has no scan, one token (its
  * loads and stores are dense then); max states, one thread a chunk. */
-#define ROW_OF_POSITIONS(warps_, tokens) .warps = warps_, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(tokens)}
-#define POSITIONS(tokens)   ROW_OF_POSITIONS((tokens) / 64, tokens)
-#define NO_SCAN(tokens)     ROW_OF_POSITIONS((tokens) / 32, tokens)
+#define ROW_OF_POSITIONS(warps_, tokens, chunks)                                                                       \
+    .warps = warps_, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(chunks), [TG_LKV] = TG_W(tokens)}
+#define POSITIONS(tokens) ROW_OF_POSITIONS((tokens) / 64, tokens, 1)
+#define GATES(tokens)     ROW_OF_POSITIONS((tokens) / 64, tokens, (tokens) == 64 ? 4 : 1)
+#define NO_SCAN(tokens)   ROW_OF_POSITIONS((tokens) / 32, tokens, 1)
 #define MAXIMA_ROW                                                                                                     \
     {ROW("maxima", (MARR, M)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}
 #define GATE_ROWS(tokens)                                                                                              \
-    {ROW("gates", (B, CJ, WI, W, GT)), .lacks = M0, POSITIONS(tokens)},                                                \
-    {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, POSITIONS(tokens)},                                                 \
+    {ROW("gates", (B, CJ, WI, W, GT)), .lacks = M0, GATES(tokens)},                                                \
+    {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, GATES(tokens)},                                                 \
     MAXIMA_ROW,                                                                                                        \
     {ROW("weights", (R, WI, W, G, FLOOR)), .has = M0, NO_SCAN(tokens)}
 
@@ -288,8 +290,8 @@ static const tg_vary back_two_level_vary[] = {
  * or a block of it; dV by blocks of dhv. dK comes last of the walks: its gradient of the initial state may lie where
  * that of the final one does. */
 #define BACK_GATE_ROWS                                                                                                 \
-    {ROW("gates", (B, CJ, WI, W, GT, RN, WIN)), .lacks = M0, POSITIONS(64)},                                           \
-    {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, POSITIONS(64)},                                                     \
+    {ROW("gates", (B, CJ, WI, W, GT, RN, WIN)), .lacks = M0, GATES(64)},                                           \
+    {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, GATES(64)},                                                     \
     MAXIMA_ROW,                                                                                                        \
     {ROW("weights", (R, WI, W, G, FLOOR, RN, WIN)), .has = M0, NO_SCAN(64)}
 #define DELTA_ROW {ROW("delta", (DELTA)), NO_SCAN(64)}

@@ -151,6 +151,8 @@ static void thread_roles(struct draw *draw, const struct declaration *d, const s
     while (!is_width && 32u * row->warps > d->schedule.chunk && row->warps > 1)
         row->warps /= 2;
     row->row[dim].block = (uint16_t)(32 * row->warps * (is_width ? DRAW(draw, 1, 1, 2, 4) : 1));
+    if (row->warps == 1 && row->row[TG_CHUNK].role == TG_ROLE_P)
+        row->row[TG_CHUNK].block = (uint16_t)DRAW(draw, 1, 2, 3, 4);
 }
 
 /* Something of the caller's, a row for each token. */
