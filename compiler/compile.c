@@ -4,6 +4,7 @@
 #include "build_id.h"
 #include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
+#include "dsl/fields.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -123,11 +124,13 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
 /* The compiler adds tensors at the end of the table. */
 static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
-    if ((!shape->packed && !shape->pooled && !shape->counted) || s->algorithm->n_tensors <= TILE_ADDED)
+    const bool adds = shape->packed || shape->pooled || shape->counted || tg_schedule_relays(s);
+    if (!adds || s->algorithm->n_tensors <= TILE_ADDED)
         return true;
-    tg_report(sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
-              "algorithm %s has %u tensors; at most %d where sequences are packed or counted, or states in a pool",
-              s->algorithm->name, s->algorithm->n_tensors, TILE_ADDED);
+    tg_report(
+        sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
+        "algorithm %s has %u tensors; at most %d where sequences are packed or counted, or states in a pool or relayed",
+        s->algorithm->name, s->algorithm->n_tensors, TILE_ADDED);
     return false;
 }
 
@@ -362,6 +365,8 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
         if (!plan_build(&plans[r], schedule, &slices, r, target, shape, sink))
             status = TG_E_UNSUPPORTED;
     }
+    if (status == TG_OK && !plan_add_relay(program, plans, schedule->n_rows, index))
+        status = TG_E_UNSUPPORTED;
     if (status == TG_OK)
         run_jobs(jobs, schedule->n_rows);
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++) {

@@ -441,7 +441,7 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     if (p->starts)
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
-    const bool enters = begins_by(p, OP_ENTER);
+    const bool enters = begins_by(p, OP_ENTER) || p->relays;
     const double rows = work->steps * row_seconds(p),
                  step = p->has_makers && plan_makes_positions(p) ? made_step_seconds : walk_step_seconds,
                  walks = fmax(work->steps * step + products, together * products);
@@ -545,7 +545,10 @@ static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, cons
     const double sms = p->target->sms, members = p->by_member ? group_of(&p->shape) : 1;
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
-    waves = waves < 2 || p->transition ? ceil(waves) : waves; /* of many short ones, the last one does not show */
+    waves = waves < 2 || p->transition || p->groups ? ceil(waves)
+                                                    : waves; /* of many short ones, the last one does not show */
+    if (p->relays)                                           /* those of a sequence one after the other */
+        waves = fmax(waves, segments(p, s));
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together) +
                leaving_blocks(p, s, blocks) / (sms * resident_blocks(p)) * leave_seconds;

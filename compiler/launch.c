@@ -15,7 +15,7 @@ uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
     for (uint32_t i = 0; i < sizeof order; i++) {
         const bool is_one = (plan_is_position(order[i]) && plan_has_single_positions(p)) ||
                             (order[i] == TG_SEG && tg_row_has_ends(p->row)); /* the chunk is its last */
-        if (p->row->row[order[i]].role == TG_ROLE_P && !is_one)
+        if ((p->row->row[order[i]].role == TG_ROLE_P || p->row->row[order[i]].role == TG_ROLE_R) && !is_one)
             dims[n++] = order[i];
     }
     return n;
@@ -148,8 +148,9 @@ static uint32_t n_behind(const struct plan *p)
 {
     const tg_shape_class *s = &p->shape;
     const uint32_t written = s->pooled >= TG_POOL_TOKENS ? 3 : s->pooled >= TG_POOL_MOVES ? 2 : 0;
-    const uint32_t tables = (s->packed ? 2u : 0) + (s->pooled ? 2u : 0) + written + (s->counted ? 2u : 0);
-    return N_SIZES + (p->schedule->pieces > 1 ? 1u : 0) + tables + n_scalars(p);
+    const uint32_t tables = (s->packed ? 2u : 0) + (s->pooled ? 2u : 0) + written + (s->counted ? 2u : 0),
+                   relay = p->relays || plan_clears_turns(p) ? 2u : 0;
+    return N_SIZES + (p->schedule->pieces > 1 ? 1u : 0) + tables + relay + n_scalars(p);
 }
 
 /* Have both one entry for the same sequences, heads, positions and so on, in the workspace? It is contiguous. */
@@ -229,6 +230,10 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         add_table(args, &n, TILE_INDEX_OUT, 0, p->shape.pooled >= TG_POOL_TOKENS ? 2 : 0);
     if (p->shape.counted)
         add_table(args, &n, TILE_COUNT, 0, 0);
+    if (plan_clears_turns(p))
+        add_table(args, &n, TILE_TURN, 0, 0);
+    for (uint32_t tile = TILE_RELAY; p->relays && tile <= TILE_TURN; tile++)
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)tile};
     for (uint32_t i = 0; i < n_scalars(p); i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;

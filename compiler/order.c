@@ -139,6 +139,8 @@ static void put_walk(struct order *o)
         order_put_from(o, i);
         carries |= plan_is_carried(&p->values[o->from[i].v]);
     }
+    if (p->relays)
+        order_put_value(o, OP_TAKE, p->state);
     if (carries) /* all have read memory before one writes the end there */
         order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
     put_start(o);
@@ -146,6 +148,8 @@ static void put_walk(struct order *o)
     put_chunk(o);
     order_put(o, OP_END);
     order_forget(o, FORGET_THREAD | FORGET_BASES);
+    if (p->relays)
+        order_put_value(o, OP_PASS, p->state);
     const bool meets = put_ends(o), is_late = order_has_late_sums(p) && plan_buffers(p) > 1;
     if (meets || is_late)
         order_put_sync(o, OP_BARRIER, SYNC_GROUPS);

@@ -555,7 +555,8 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
     find_parts(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         p->block[d] = block_of(p->algorithm, slices, p->row, shape, d);
-    p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
+    p->relays = tg_row_relays(p->row);
+    p->segment = tg_row_has_segments(p->row) || p->relays ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
     p->heads = heads_of(p->row, shape);
@@ -571,7 +572,7 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
         p->heads = group_of(shape);
     p->sequences_first = loads_same_rows(p);
     find_finals(p);
-    if (!find_member_block(p))
+    if (!find_member_block(p) || !plan_check_relay(p))
         return false;
     if (!plan_check_pieces(p))
         return false;

@@ -27,7 +27,16 @@ enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 enum { PLAN_SHARED_OF_DRIVER = 1024 }; /* that it keeps of each thread block's shared memory */
 
 /* Tensors the compiler adds to those of the algorithm: counts of tokens, boundaries of packed sequences, slots in the pool. */
-enum { TILE_ADDED = TG_MAX_TILES - 4, TILE_COUNT = TILE_ADDED, TILE_INDEX_OUT, TILE_CU, TILE_INDEX, N_ADDED = 4 };
+enum {
+    TILE_ADDED = TG_MAX_TILES - 5,
+    TILE_RELAY = TILE_ADDED,
+    TILE_COUNT,
+    TILE_TURN = TILE_COUNT, /* decode steps relay nothing */
+    TILE_INDEX_OUT,
+    TILE_CU,
+    TILE_INDEX,
+    N_ADDED = 5
+};
 
 /* Where a tile lives while a kernel works on it. */
 enum space {
@@ -108,6 +117,8 @@ enum op_kind {
     OP_MEET,      /* v = sum of the state a, as it is behind the last step, times `tile` of the segment */
     OP_START,     /* v -> `tile`, if a segment begins with the next step */
     OP_KEEP,      /* v -> `tile`, in the slot of the step */
+    OP_TAKE,      /* the state v as the thread block of the segment before has left it, unless this is the first */
+    OP_PASS,      /* the state v to that of the next segment, unless this is the last */
     OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */
     OP_END_TILES, /* ... and its end */
     OP_ROWS,      /* begin of what makers do for each row of a chunk's positions */
@@ -258,6 +269,7 @@ struct plan {
         to_and_fro; /* ... 16 rows after 16 rows, to the last warp and back to the first: each has about as much below the diagonal */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
+    bool relays;               /* ... from the state that the thread block of the segment before has left: relay.c */
     bool sequences_first; /* neighbours in the grid are heads and sequences, which load the same rows; else positions */
     uint32_t cluster;     /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
     uint8_t along[TG_N_DIMS]; /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */

@@ -65,6 +65,13 @@ bool plan_lets_next_begin(const struct plan *p);
 bool plan_check_pieces(const struct plan *p);
 /* What the states of a piece are in memory until the next one begins with them: tensors of the workspace, behind all others. */
 bool plan_add_between(tg_program *program, const tg_schedule *schedule, const tg_sink *sink);
+/* relay.c: does the kernel clear what says that a relayed state is there? */
+bool plan_clears_turns(const struct plan *p);
+/* Can the kernel relay? False after reporting. Numbers of a state that each of its threads has. */
+bool plan_check_relay(const struct plan *p);
+uint32_t plan_relayed(const struct plan *p);
+/* The states and who may go on: tensors of the workspace, behind all others. False after reporting. */
+bool plan_add_relay(tg_program *program, const struct plan *plans, uint32_t n, uint8_t index[TG_MAX_TILES]);
 /* launch.c: grid and parameters of the kernel */
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */

@@ -61,9 +61,10 @@ struct check {
     uint8_t columns;
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
-        begins;    /* a barrier is owed: the group's threads read what came; all read what carries begin with */
-    bool told;     /* the step has asked whether it is the last */
-    bool made;     /* ... has said that its tiles are whole */
+        begins;         /* a barrier is owed: the group's threads read what came; all read what carries begin with */
+    bool taken, passed; /* a relayed state, before the loop and behind it */
+    bool told;          /* the step has asked whether it is the last */
+    bool made;          /* ... has said that its tiles are whole */
     bool put_told; /* ... that the output is in its stage; who loads has waited for that of the stage, and stored it */
     bool handed, handed_last; /* ..., and those of the last steps */
     bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
@@ -135,6 +136,8 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     case OP_RECEIVE:
     case OP_STORE:
     case OP_LEAVE:
+    case OP_TAKE: /* nothing, of the first segment */
+    case OP_PASS:
     case OP_START:
     case OP_KEEP:
         if (op->role == ROLE_LOAD) /* it is in the stage */
@@ -150,7 +153,7 @@ static bool is_written(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET;
+           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET || op->kind == OP_TAKE;
 }
 
 /* Do makers put rows where the matrix is loaded? */
@@ -512,6 +515,10 @@ static bool check_op(struct check *c, const struct op *op)
         c->of_row = op->kind == OP_ROWS;
     if (op->kind == OP_END)
         c->owed |= c->left;
+    c->taken |= op->kind == OP_TAKE;
+    c->passed = op->kind == OP_PASS || (c->passed && op->kind != OP_NEST);
+    if (op->kind == OP_NEST && op->role == ROLE_WALK && c->p->relays && !c->taken)
+        return broken(c, "walks without the state of the segment before");
     if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN &&
         !(c->stays && plan_has_same_exponential(c->p, c->stays, op)))
         return broken(c, "takes exponentials that the map before it has not left in registers");
@@ -577,6 +584,8 @@ static bool check_role(const struct plan *p, enum role_kind role)
     }
     if (p->hands && role == ROLE_LOAD && !c.handed_last)
         return broken(&c, "ends with outputs of the last steps in their stages");
+    if (p->relays && role == ROLE_WALK && !c.passed)
+        return broken(&c, "ends without a word to the thread block of the next segment");
     if (c.flying || c.in_stage || c.writing)
         return broken(&c, "ends with a product or a store under way, or a stage that it has not left");
     return true;

@@ -51,7 +51,8 @@ static void keep_axes(tg_schedule *schedule, const struct tg_slices *slices)
 static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg_slices *slices)
 {
     const bool is_own = schedule->algorithm != NULL;
-    const bool is_cut = tg_field_get(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT}) > 0;
+    const bool relays = tg_schedule_relays(schedule),
+               is_cut = !relays && tg_field_get(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT}) > 0;
     const uint32_t declared = tg_row_count(schedule);
     schedule->algorithm = is_own ? schedule->algorithm : algorithm;
     if (schedule->n_rows > TG_MAX_ROWS)
@@ -63,7 +64,8 @@ static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg
         tg_kernel_row row = schedule->rows[r];
         if (!is_own)
             keep_tiles(algorithm, row.outputs, TG_MAX_OUTPUTS);
-        if (!is_cut)
+        const tg_axis_role *segment = &row.row[TG_SEG];
+        if (segment->role == TG_ROLE_R ? segment->block == 0 : !is_cut)
             row.row[TG_SEG] = (tg_axis_role){0};
         if (is_there(schedule, &row, is_cut) || (is_own && !row.outputs[0]))
             schedule->rows[schedule->n_rows++] = row;
@@ -290,9 +292,11 @@ void tg_variant_schedule_text(const tg_variant *variant, const tg_schedule *sche
         set_point(&table, point, &base, NULL) != TG_OK)
         return;
     const uint32_t chunks = tg_field_get(schedule, segment);
-    if (chunks != tg_field_get(&base, segment))
-        tg_printf(writer, " seg=%u", chunks);
-    tg_field_set(&base, segment, chunks);
+    if (tg_schedule_relays(schedule) == tg_schedule_relays(&base)) {
+        if (chunks != tg_field_get(&base, segment))
+            tg_printf(writer, " seg=%u", chunks);
+        tg_field_set(&base, segment, chunks);
+    }
     tg_schedule_bind(&base, table.algorithm);
     struct follow follow = {.writer = writer};
     tg_schedule_diff(&base, schedule, &(tg_writer){write_following, &follow});

@@ -40,7 +40,7 @@ const char *tg_number_fault(tg_field field, uint32_t value)
     case TG_FIELD_MMA:
         return value <= TG_MMA_WGMMA ? NULL : "a tg_mma";
     case TG_FIELD_ROLE:
-        return value <= TG_ROLE_W ? NULL : "a tg_role";
+        return value <= TG_ROLE_R ? NULL : "a tg_role";
     case TG_FIELD_CLUSTER:
         return value <= 4 ? NULL : "TG_ADDS, 2, 4, or TG_ADDS and 2";
     case TG_FIELD_STAGES:
@@ -75,9 +75,12 @@ static void check_row_alone(const struct kernel *k)
         tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC, TG_MMA_TF32X3 or TG_MMA_WGMMA",
                  "%s: mma %u is unknown", k->name, k->row->mma);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
-        if (k->row->row[dim].role > TG_ROLE_W)
+        if (k->row->row[dim].role > TG_ROLE_R)
             tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: role %u of %s is unknown", k->name,
                      k->row->row[dim].role, tg_dim_name(dim));
+        else if (k->row->row[dim].role == TG_ROLE_R && dim != TG_SEG)
+            tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: %s is relayed, which seg alone can be", k->name,
+                     tg_dim_name(dim));
     if (k->row->outputs[0] == 0)
         tg_fault(k->check, TG0206, "list the tiles it writes in .outputs", "%s writes nothing", k->name);
 }

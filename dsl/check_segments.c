@@ -169,6 +169,18 @@ static bool reads_steady(const struct kernel *k, uint32_t tile)
            k->row->row[TG_CHUNK].role == TG_ROLE_P;
 }
 
+/* Thread blocks that wait for one another go on with a state, and a row before them clears what they wait for. */
+static void check_relay(const struct kernel *k)
+{
+    const bool walks = k->row->row[TG_CHUNK].role == TG_ROLE_W && k->row->mma == TG_MMA_WGMMA && tg_computes_carry(k);
+    if (!walks || k->row->row[TG_SEG].block == 0)
+        tg_fault(k->check, TG0251, "walk chunk with TG_MMA_WGMMA, and give seg a block; or leave seg out",
+                 "%s: seg is relayed, but no state goes on from so many chunks to the next", k->name);
+    else if (k->row == k->schedule->rows)
+        tg_fault(k->check, TG0251, "let a row before it write something that it reads, or leave seg out",
+                 "%s: seg is relayed in the first row, and none before it clears what thread blocks wait for", k->name);
+}
+
 /* A segment starts from nothing and its state goes to memory, or from what such rows have written and
  * another has composed. Who walks them all writes what they begin with. */
 void tg_check_segments(const struct kernel *k)
@@ -201,7 +213,9 @@ void tg_check_segments(const struct kernel *k)
                      "%s: it reads %s, which is by segments of %u chunks", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text), chunks);
     }
-    if (segment->role == TG_ROLE_W) {
+    if (tg_row_relays(k->row)) {
+        check_relay(k);
+    } else if (segment->role == TG_ROLE_W) {
         if (!tg_row_starts_segments(k->schedule, row) || segment->block == 0)
             tg_fault(k->check, TG0242, "list the out of a carry, walk chunk, and give seg a block; or use TG_P",
                      "%s: it walks all segments, but not to write the states with which they begin", k->name);

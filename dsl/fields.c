@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Dimensions that have a text, in the order of the printed table. The block of TG_BATCH is always 1. */
-static const uint8_t axis_dims[] = {TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_BATCH, TG_MEMBER};
+static const uint8_t axis_dims[] = {TG_SEG, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_BATCH, TG_MEMBER};
 
 uint32_t tg_row_count(const tg_schedule *schedule)
 {
@@ -33,11 +33,26 @@ bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at)
     return !tg_field_is_of_axis(at.field) || is_axis_dim(at.dim);
 }
 
+bool tg_schedule_relays(const tg_schedule *schedule)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < tg_row_count(schedule); r++)
+        any |= schedule->rows[r].row[TG_SEG].role == TG_ROLE_R;
+    return any;
+}
+
+/* Segments that the schedule has: where some are relayed there are no others. */
+static bool has_segment(const tg_axis_role *segment, bool relays)
+{
+    return relays ? segment->role == TG_ROLE_R : segment->role != TG_ROLE_NONE;
+}
+
 /* The first row with segments; NULL: no row has any. */
 static const tg_axis_role *segment_of(const tg_schedule *schedule)
 {
+    const bool relays = tg_schedule_relays(schedule);
     for (uint32_t r = 0; r < tg_row_count(schedule); r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+        if (has_segment(&schedule->rows[r].row[TG_SEG], relays))
             return &schedule->rows[r].row[TG_SEG];
     return NULL;
 }
@@ -76,8 +91,9 @@ uint32_t tg_field_get(const tg_schedule *schedule, struct tg_field_at at)
 /* One length for all that have segments. */
 static void set_segment(tg_schedule *schedule, uint32_t value)
 {
+    const bool relays = tg_schedule_relays(schedule);
     for (uint32_t r = 0; r < tg_row_count(schedule); r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+        if (has_segment(&schedule->rows[r].row[TG_SEG], relays))
             schedule->rows[r].row[TG_SEG].block = (uint16_t)value;
 }
 
@@ -233,7 +249,7 @@ int tg_vary_apply(const tg_vary *vary, uint32_t value, tg_schedule *schedule)
 /* ---- tg_schedule_diff ---- */
 
 static const char *const mma_names[] = {"none", "sync", "tf32x3", "wgmma"};
-static const char *const role_names[] = {".", "P", "L", "W"};
+static const char *const role_names[] = {".", "P", "L", "W", "R"};
 
 /* "P/128", "CM2/256"; where role and cluster are as in `base` the block alone. */
 static void axis_text(const tg_writer *writer, const tg_axis_role *base, const tg_axis_role *axis)
@@ -252,8 +268,13 @@ static void axis_text(const tg_writer *writer, const tg_axis_role *base, const t
     tg_printf(writer, "/%u", axis->block);
 }
 
+/* The length of segments is one for all, and is written with their role where the base has none. */
 static bool is_same(const tg_schedule *a, const tg_schedule *b, struct tg_field_at at)
 {
+    if (at.field == TG_FIELD_SEGMENT && !segment_of(a))
+        return true;
+    if (at.field == TG_FIELD_BLOCK && at.dim == TG_SEG)
+        return a->rows[at.row].row[TG_SEG].role == b->rows[at.row].row[TG_SEG].role;
     if (at.field != TG_FIELD_BLOCK)
         return tg_field_get(a, at) == tg_field_get(b, at);
     return memcmp(&a->rows[at.row].row[at.dim], &b->rows[at.row].row[at.dim], sizeof(tg_axis_role)) == 0;
@@ -332,7 +353,7 @@ static void say_no_row(struct check *check, const tg_schedule *schedule, struct 
              name.start, expected.text);
 }
 
-/* A length of segments may be written as a block of any row that has them. */
+/* A length of segments may be written as a block of any row that has them; with a role it is the row's alone. */
 static bool find_field(struct check *check, const tg_schedule *schedule, struct span name, uint8_t row,
                        struct tg_field_at *at)
 {
@@ -343,7 +364,8 @@ static bool find_field(struct check *check, const tg_schedule *schedule, struct 
             continue;
         if (span_is(name, tg_field_name(*at)))
             return true;
-        list_add(&expected, tg_field_name(*at));
+        if (at->field != TG_FIELD_SEGMENT) /* seg is there twice */
+            list_add(&expected, tg_field_name(*at));
     }
     tg_fault(check, TG0232, "use a field of a kernel", "no field '%.*s', expected one of: %s", name.length, name.start,
              expected.text);
@@ -362,7 +384,7 @@ static bool parse_number(struct span text, uint32_t *value)
     return ok && number <= UINT16_MAX;
 }
 
-/* "P", "L", "W", "C", "M2", "CM4" */
+/* "P", "L", "W", "R", "C", "M2", "CM4" */
 static bool parse_role(struct span text, tg_axis_role *axis)
 {
     *axis = (tg_axis_role){.role = TG_ROLE_P};
@@ -394,7 +416,7 @@ static const char *parse_axis(struct span text, const tg_kernel_row *row, uint32
     tg_axis_role given;
     if (role.length || slash) {
         if (!parse_role(role, &given))
-            return "P, L, W, C, M2, M4 or CM2 and, after a slash, a block";
+            return "P, L, W, R, C, M2, M4 or CM2 and, after a slash, a block";
         axis->role = given.role;
         axis->cluster = given.cluster;
     }
@@ -461,8 +483,12 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
         uint8_t row = 0;
         if (!find_row(schedule, name, &row))
             say_no_row(check, schedule, name);
-        for (; find_row(schedule, name, &row) && find_field(check, schedule, field, row, &at); row++)
+        for (; find_row(schedule, name, &row) && find_field(check, schedule, field, row, &at); row++) {
+            const bool has_role = value.length > 0 && (*value.start < '0' || *value.start > '9');
+            if (at.field == TG_FIELD_SEGMENT && has_role)
+                at = (struct tg_field_at){TG_FIELD_BLOCK, row, TG_SEG};
             apply_value(check, schedule, value, at);
+        }
     }
 }
 

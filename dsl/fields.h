@@ -16,6 +16,9 @@ struct tg_field_at {
 /* Rows of the schedule: those counted, or up to the first without a name. */
 uint32_t tg_row_count(const tg_schedule *schedule);
 
+/* Does a row relay its segments? Then those are the schedule's, and rows with others are not cut. */
+bool tg_schedule_relays(const tg_schedule *schedule);
+
 /* The row has this field, the axis this dimension; the schedule itself the others. */
 static inline bool tg_field_is_of_row(uint32_t field)
 {

@@ -25,7 +25,7 @@ static const uint8_t column_dims[N_COLUMNS] = {
 /* "P", "C" that adds up, "M2" that shares what it loads, "CM2" */
 static void role_text(char text[8], tg_axis_role axis)
 {
-    static const char letters[] = {'.', 'P', 'L', 'W'};
+    static const char letters[] = {'.', 'P', 'L', 'W', 'R'};
     const uint32_t sharing = tg_sharing(axis);
     const char *adds = axis.cluster & TG_ADDS ? "C" : "";
     if (sharing)

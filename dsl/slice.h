@@ -160,6 +160,11 @@ int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 
 /* The row's thread blocks walk one segment each. */
 bool tg_row_has_segments(const tg_kernel_row *row);
+/* ... from the state that the thread block of the segment before has left. */
+static inline bool tg_row_relays(const tg_kernel_row *row)
+{
+    return row->row[TG_SEG].role == TG_ROLE_R;
+}
 /* Elements of the dimension that a thread of a kernel without matrix products has, side by side; 0: the block is not
  * one that the threads could share out. */
 uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim);

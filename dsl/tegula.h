@@ -357,6 +357,7 @@ typedef enum tg_role {
     TG_ROLE_P,        /* parallel: blocks of it are different thread blocks (grid) */
     TG_ROLE_L,        /* looped: blocks of it are visited by one thread block, results accumulated */
     TG_ROLE_W,        /* walked: visited in order, something carried on chip from one to the next */
+    TG_ROLE_R, /* relayed, TG_SEG alone: different thread blocks, each goes on with what the one before it has left, see below */
 } tg_role;
 
 typedef struct tg_axis_role {
@@ -376,6 +377,10 @@ typedef struct tg_axis_role {
 #define TG_W(block_)                                                                                                   \
     {                                                                                                                  \
         TG_ROLE_W, 0, (block_)                                                                                         \
+    }
+#define TG_R(block_)                                                                                                   \
+    {                                                                                                                  \
+        TG_ROLE_R, 0, (block_)                                                                                         \
     }
 enum { TG_ADDS = 1 };
 #define TG_CLUSTER(block_)                                                                                             \
@@ -472,6 +477,13 @@ typedef enum tg_mma {
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
+
+/* Relays, for sequences whose thread blocks are a little more than the GPU has room for, so that a last few would walk while the
+ * others of its multiprocessors have nothing to do. With TG_R(chunks) for TG_SEG in a row with TG_MMA_WGMMA a thread block walks so
+ * many chunks and leaves its state, in fp32, in the workspace; the one that walks the next ones of that sequence waits for it and
+ * goes on from there, bit by bit as if one had walked all. Thread blocks begin in the order of the grid, in which all that walk the
+ * first chunks come before those of the next ones: who is waited for has begun. What says that a state is there is cleared by the
+ * first row, which therefore is another one. Nothing else is carried from chunk to chunk: no vector beside the state. */
 
 /* Pieces, for sequences that are long and too few: with .pieces = n > 1 all rows are launched for the first chunks of each sequence,
  * then for the next ones, n times; each piece is shorter than the one before (n, n - 1, ... 1 parts of the chunks). Walks begin

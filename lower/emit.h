@@ -62,7 +62,8 @@ struct emit {
     tg_arg_desc described[TG_MAX_ARGS]; /* the parameters: plan_args, asked for once, since it takes long */
     LLVMValueRef args[TG_MAX_ARGS];
     uint32_t n_args;
-    LLVMValueRef batch, head;             /* i32: of this thread block */
+    LLVMValueRef batch, head; /* i32: of this thread block */
+    LLVMValueRef relayed;     /* i32: ... where segments are relayed, its number among those of its segment */
     LLVMValueRef read_slot, written_slot; /* i32: of the pool, negative: none; NULL: there is no pool */
     LLVMValueRef base[TG_MAX_TILES];      /* address of the tensor's (batch, head); NULL when not a parameter */
     LLVMValueRef arena;                   /* shared memory */

@@ -299,6 +299,8 @@ static void emit_body(struct emit *e)
         wait_for_kernels(e); /* it is launched before they have ended: tg_kernel.overlap */
     if (plan_lets_next_begin(e->p))
         let_next_begin(e);
+    if (plan_clears_turns(e->p))
+        clear_turns(e);
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
     emit_bases(e, batch, head);

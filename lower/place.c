@@ -219,19 +219,33 @@ static LLVMValueRef chunk_of_warp(struct emit *e, LLVMValueRef block)
     return chunk;
 }
 
+/* Of relayed segments all first ones come before all second ones. Returns what is left, the thread block's number among those of its
+ * segment. */
+static LLVMValueRef take_segment(struct emit *e, LLVMValueRef index)
+{
+    LLVMValueRef all = call0(e, "llvm.nvvm.read.ptx.sreg.nctaid.x"), count = divide(e, all, blocks_of(e, TG_SEG));
+    e->relayed = modulo(e, index, count);
+    e->at.start[TG_SEG] = mul(e, divide(e, index, count), imm(e, e->p->segment));
+    return e->relayed;
+}
+
 /* Numbers of the blocks of this thread block, from its index in the grid. */
 void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
 {
     const struct plan *p = e->p;
     uint8_t dims[TG_N_DIMS];
     const uint32_t n = plan_grid_dims(p, dims), members = p->adds == TG_MEMBER ? p->along[TG_MEMBER] : 1;
-    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0),
-                 member = members > 1 ? take_index(e, &rest, imm(e, members)) : NULL;
+    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
+    if (p->relays)
+        rest = take_segment(e, rest);
+    LLVMValueRef member = members > 1 ? take_index(e, &rest, imm(e, members)) : NULL;
     if (p->sequences_first) {
         *head = take_index(e, &rest, blocks_of_heads(e));
         *batch = take_index(e, &rest, argument(e, TG_ARG_SIZE, TG_SIZE_BATCH, 0));
     }
     for (uint32_t i = 0; i < n; i++) {
+        if (dims[i] == TG_SEG && p->relays)
+            continue;
         LLVMValueRef index = i + 1 == n && p->sequences_first ? rest : take_index(e, &rest, blocks_of(e, dims[i]));
         if (dims[i] == TG_CHUNK)
             chunk = chunk_of_warp(e, index);

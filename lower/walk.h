@@ -6,6 +6,7 @@
  *   walk_product.c   products, the elements of their accumulators
  *   walk_output.c    maps of these elements; tiles to shared memory and to memory
  *   walk_state.c     the state, from memory and to memory
+ *   walk_relay.c     ... from one thread block to the next
  *   walk_sums.c      sums of products, to memory
  *   walk_carry.c     vectors beside the state
  *   walk_rows.c      rows of positions by channels, made on chip
@@ -29,6 +30,9 @@ void mbarrier_expect(struct emit *e, LLVMValueRef barrier, uint32_t bytes); /* m
 void mbarrier_arrive(struct emit *e, LLVMValueRef barrier);
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
 void fence_mbarrier_init(struct emit *e);
+/* Between thread blocks: until the number in memory is `turn`, when all that was stored before it was set is seen; sets it. */
+void turn_wait(struct emit *e, LLVMValueRef address, LLVMValueRef turn);
+void turn_set(struct emit *e, LLVMValueRef address, LLVMValueRef turn);
 void fence_async(struct emit *e);      /* what this thread wrote to shared memory, for tensor maps and wgmma */
 void let_next_begin(struct emit *e);   /* the kernel behind this one, when all thread blocks have said so */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
@@ -184,6 +188,7 @@ void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMVa
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 emit_walk_op walk_init;
+LLVMValueRef is_first_segment(struct emit *e); /* i1: this thread block begins the sequence */
 LLVMValueRef walk_is_inner(struct emit *e); /* i1: another segment follows this thread block's, and needs its state */
 LLVMValueRef walk_is_transition(struct emit *e); /* i1: this thread block makes one of the transitions */
 emit_walk_op walk_enter;                         /* with the state that the segment begins with */
@@ -195,6 +200,11 @@ LLVMValueRef walk_buffer(struct emit *e, LLVMValueRef step); /* of two that step
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
 emit_walk_op walk_meet;
+/* ---- walk_relay.c ------------------------------------------------------------------------------------------------ */
+void clear_turns(struct emit *e); /* of the program's first kernel */
+emit_walk_op walk_take;
+emit_walk_op walk_pass;
+
 /* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */
 void walk_begin_rest(struct emit *e, struct walk *w);
 emit_walk_op walk_rest;

@@ -184,7 +184,7 @@ LLVMValueRef walk_is_inner(struct emit *e)
     return less(e, add(e, e->at.start[TG_SEG], imm(e, e->p->segment)), e->at.chunks);
 }
 
-static LLVMValueRef is_first_segment(struct emit *e)
+LLVMValueRef is_first_segment(struct emit *e)
 {
     return LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), "");
 }

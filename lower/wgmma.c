@@ -61,14 +61,14 @@ void mbarrier_arrive(struct emit *e, LLVMValueRef barrier)
     ptx_void(e, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", &barrier, 1);
 }
 
-static void spin_until(struct emit *e, const char *text, LLVMValueRef barrier, LLVMValueRef parity)
+static void spin_until(struct emit *e, const char *text, const char *constraints, LLVMValueRef at, LLVMValueRef value)
 {
     LLVMBasicBlockRef spin = LLVMAppendBasicBlockInContext(e->context, e->function, "spin");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->context, e->function, "arrived");
     LLVMBuildBr(e->b, spin);
     LLVMPositionBuilderAtEnd(e->b, spin);
-    LLVMValueRef args[] = {barrier, parity};
-    LLVMValueRef ready = ptx(e, e->i32, text, "=r,r,r,~{memory}", args, 2);
+    LLVMValueRef args[] = {at, value};
+    LLVMValueRef ready = ptx(e, e->i32, text, constraints, args, 2);
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, ready, imm(e, 0), ""), done, spin);
     LLVMPositionBuilderAtEnd(e->b, done);
 }
@@ -76,7 +76,23 @@ static void spin_until(struct emit *e, const char *text, LLVMValueRef barrier, L
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
 {
     spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
-               barrier, parity);
+               "=r,r,r,~{memory}", barrier, parity);
+}
+
+/* ---- thread blocks ---- */
+
+void turn_wait(struct emit *e, LLVMValueRef address, LLVMValueRef turn)
+{
+    spin_until(
+        e,
+        "{ .reg .pred p; .reg .b32 x; ld.acquire.gpu.global.b32 x, [$1]; setp.eq.s32 p, x, $2; selp.b32 $0, 1, 0, p; }",
+        "=r,l,r,~{memory}", address, turn);
+}
+
+void turn_set(struct emit *e, LLVMValueRef address, LLVMValueRef turn)
+{
+    LLVMValueRef args[] = {address, turn};
+    ptx_void(e, "st.release.gpu.global.b32 [$0], $1;", "l,r,~{memory}", args, 2);
 }
 
 /* ---- clusters ---- */

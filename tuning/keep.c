@@ -7,9 +7,11 @@
 
 uint32_t tg_schedule_cut(const tg_schedule *schedule)
 {
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            return schedule->rows[r].row[TG_SEG].block;
+    for (uint32_t r = 0; r < schedule->n_rows; r++) {
+        const tg_axis_role *segment = &schedule->rows[r].row[TG_SEG];
+        if (segment->role != TG_ROLE_NONE && segment->role != TG_ROLE_R) /* relayed ones leave nothing */
+            return segment->block;
+    }
     return 0;
 }
 

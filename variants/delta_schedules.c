@@ -95,6 +95,7 @@ static const tg_schedule step = {
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
 #define KEPT        .kept = {T_, N}
 #define KEPT_STATES .kept = {T_, N, CK, TR} /* ... and the states with which segments begin, and their transitions */
+#define RELAY " walk.seg=R/32"    /* thread blocks a little too many */
 #define DEEP "state.blocks_per_sm=1 seg=32" /* dqk beyond 192: no two thread blocks of a state at a time */
 static const tg_point walk_points[] = {
     {.name = "walk"},
@@ -102,7 +103,10 @@ static const tg_point walk_points[] = {
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = "walk-narrow", .changes = NARROW},
     {.name = "segments-deep", .changes = DEEP},
+    {.name = "relay", .changes = RELAY},
+    {.name = "relay-narrow", .changes = NARROW RELAY},
     {.name = "walk-keep", KEPT},
+    {.name = "relay-keep", .changes = RELAY, KEPT},
     {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
     {.name = "segments-keep", .changes = "seg=32", KEPT},
     {.name = "segments-deep-keep", .changes = DEEP, KEPT},
@@ -140,6 +144,7 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW
 
 #define FEWER "N.stages=3" /* dqk beyond 192 */
+#define BACK_RELAY "N.seg=R/32 dV.seg=R/32 dQ.seg=R/32 dK.seg=R/32"
 #define SPLIT "N.warps=4 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64"
 /* Where dhv is too wide for one thread block of the keys' walks two are a cluster, which adds up dQ and both parts of dK. */
 #define CLUSTERED     "dQ.dhv=C/128 dK.dhv=C/128 "
@@ -147,6 +152,8 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-deep", .changes = FEWER},
+    {.name = "relay", .changes = BACK_RELAY},
+    {.name = "relay-kept", .changes = BACK_RELAY, KEPT},
     {.name = "walk-cluster", .changes = CLUSTERED},
     {.name = "walk-cluster-deep", .changes = CLUSTERED FEWER},
     {.name = "walk-cluster-split", .changes = CLUSTERED SPLIT},
@@ -179,6 +186,8 @@ static const tg_schedule back_apart = {
 #define BACK_NARROW SPLIT " dQ.warps=4 dQ.stages=0 dQ.dqk=64 dK.warps=4 dK.stages=0 dK.dqk=64"
 static const tg_point back_grouped_points[] = {
     {.name = "walk-grouped"},
+    {.name = "relay-grouped", .changes = BACK_RELAY},
+    {.name = "relay-grouped-kept", .changes = BACK_RELAY, KEPT},
     {.name = "segments", .changes = SPLIT " seg=16"},
     {.name = "walk-split", .changes = SPLIT},
     {.name = "walk-narrow", .changes = BACK_NARROW},
@@ -227,6 +236,8 @@ static const tg_schedule back_grouped = {
 };
 static const tg_point back_paired_points[] = {
     {.name = "walk-paired"},
+    {.name = "relay-paired", .changes = BACK_RELAY},
+    {.name = "relay-paired-kept", .changes = BACK_RELAY, KEPT},
     {.name = "walk-paired-deep", .changes = FEWER},
     {.name = "segments-paired", .changes = SPLIT " seg=16"},
     {.name = "walk-paired-split", .changes = SPLIT},
@@ -306,13 +317,14 @@ static const tg_schedule back_cut_paired = {
 static const tg_vary keys_vary[] = {LENGTHS}, all_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define CUTS(name_, schedule_, vary_)                                                                                  \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary_, .n_vary = TG_COUNT(vary_)}
-static const tg_space back_grouped_space = CUTS("segments", back_grouped, keys_vary),
+static const tg_space back_walk_space = CUTS("relay", back_walk, keys_vary),
+                      back_grouped_space = CUTS("segments", back_grouped, keys_vary),
                       back_cut_space = CUTS("segments-all", back_cut, all_vary),
                       back_cut_paired_space = CUTS("segments-all-paired", back_cut_paired, all_vary),
                       back_paired_space = CUTS("segments-paired", back_paired, keys_vary),
                       back_parted_space = CUTS("segments-parts", back_parted, keys_vary);
 const tg_space *const tg_delta_backward_spaces[] = {&back_cut_paired_space, &back_paired_space, &back_grouped_space,
-                                                       &back_parted_space, &back_cut_space, NULL};
+                                                       &back_parted_space, &back_cut_space, &back_walk_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, NULL};

@@ -122,10 +122,14 @@ static const tg_schedule step = {
 /* What stays in the caller's memory for the backward's walk-kept: the chunk's tiles, and the values that are written. */
 #define KEPT .kept = {T_, P, KB, KE, QB, GT, N}
 /* T beside the walk of the piece before, which has less of memory then: what its blocks of dhv share is loaded once. */
+#define RELAY  " walk.seg=R/32"
 #define PIECES NARROW " walk.dhv=M2/64 pieces=4"
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "relay", .changes = RELAY},
+    {.name = "relay-narrow", .changes = NARROW RELAY},
+    {.name = "relay-keep", .changes = RELAY, KEPT},
     {.name = "walk-keep", KEPT},
     {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
     {.name = "pieces", .changes = PIECES},
@@ -151,18 +155,19 @@ static const tg_schedule walk = {
 static const tg_vary walk_vary[] = {LENGTHS, {.field = TG_FIELD_PIECES, .values = {2, 3, 4, 5, 6}, .line = __LINE__}, VARY_COMPOSED("compose")};
 static const tg_space walk_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &walk,
                                     .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)};
-const tg_space *const tg_kda_forward_spaces[] = {&walk_space, NULL};
 
 /* ... with these made on chip, of keys, queries and gates as they are: of what T writes they would be most. Of two that the model thinks
  * alike it is the faster one where gates are given; where they and the norms of rows are made too, the makers take longer than those who walk. */
 static const tg_point walk_made_points[] = {
     {.name = "walk-made", .lacks = KR},
     {.name = "walk-made-narrow", .changes = NARROW, .lacks = KR},
+    {.name = "relay-made", .changes = RELAY, .lacks = KR},
     {.name = NULL},
 };
 static const tg_point walk_made_gates_points[] = {
     {.name = "walk-made", .has = KR},
     {.name = "walk-made-narrow", .changes = NARROW, .has = KR},
+    {.name = "relay-made", .changes = RELAY, .has = KR},
     {.name = NULL},
 };
 #define MADE_ROWS                                                                                                      \
@@ -172,6 +177,11 @@ static const tg_point walk_made_gates_points[] = {
 static const tg_schedule walk_made = {SCHEDULE("walk-made"), .chunk = 64, .points = walk_made_points, .rows = {MADE_ROWS}};
 static const tg_schedule walk_made_gates = {
     SCHEDULE("walk-made-gates"), .chunk = 64, .points = walk_made_gates_points, .rows = {MADE_ROWS}};
+static const tg_vary made_vary[] = {LENGTHS};
+#define MADE_SPACE(name_, schedule_)                                                                                   \
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = made_vary, .n_vary = TG_COUNT(made_vary)}
+static const tg_space walk_made_space = MADE_SPACE("made", walk_made), walk_made_gates_space = MADE_SPACE("made-gates", walk_made_gates);
+const tg_space *const tg_kda_forward_spaces[] = {&walk_space, &walk_made_space, &walk_made_gates_space, NULL};
 
 /* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
  * are read; back, keys as they are written. All that is of a chunk alone all chunks do at once. */
@@ -205,9 +215,12 @@ static const tg_schedule walk_made_gates = {
 /* For dqk beyond 128, whose walks take narrow blocks; of 256 there is room for one stage of what dV reads. */
 #define WIDE_WALKS WIDE NARROW_WALKS
 #define WIDE_PAIR  WIDE_WALKS " dV.stages=1 " PAIR_OF_VALUES
+#define BACK_RELAY "N.seg=R/32 dV.seg=R/32 dQi.seg=R/32 dKi.seg=R/32"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
+    {.name = "relay", .changes = BACK_RELAY},
+    {.name = "relay-kept", .changes = BACK_RELAY, KEPT, .has = KR},
     {.name = "walk-kept", KEPT},
     {.name = "walk-cluster", .changes = PAIR_OF_VALUES},
     {.name = "walk-cluster-kept", .changes = PAIR_OF_VALUES, KEPT},
@@ -244,6 +257,7 @@ static const tg_schedule back_cut = {
 static const tg_point back_walk_sums_points[] = {
     {.name = "walk-sums"},
     {.name = "walk-sums-narrow", .changes = NARROW_WALKS},
+    {.name = "relay-sums", .changes = BACK_RELAY},
     {.name = "walk-sums-kept", KEPT},
     {.name = "walk-sums-cluster", .changes = PAIR_OF_VALUES},
     {.name = "walk-wide-sums", .changes = WIDE_WALKS},
@@ -267,8 +281,9 @@ static const tg_schedule back_cut_sums = {
 static const tg_vary back_vary[] = {LENGTHS, VARY_COMPOSED("ncompose"), VARY_COMPOSED("vcompose")};
 #define BACK_SPACE(name_, schedule_)                                                                                   \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_vary, .n_vary = TG_COUNT(back_vary)}
-static const tg_space back_cut_space = BACK_SPACE("segments", back_cut), back_cut_sums_space = BACK_SPACE("segments-sums", back_cut_sums);
-const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_cut_sums_space, NULL};
+static const tg_space back_cut_space = BACK_SPACE("segments", back_cut), back_cut_sums_space = BACK_SPACE("segments-sums", back_cut_sums),
+                      back_walk_space = BACK_SPACE("relay", back_walk), back_walk_sums_space = BACK_SPACE("relay-sums", back_walk_sums);
+const tg_space *const tg_kda_backward_spaces[] = {&back_cut_space, &back_cut_sums_space, &back_walk_space, &back_walk_sums_space, NULL};
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk_made, &walk, &walk_made_gates, &fused, &portable, NULL};
 const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, NULL};

@@ -138,6 +138,8 @@ static const tg_point walk_points[] = {
     {.name = "walk-wide-cast", .changes = "walk.dhv=M2/128 walk.stages=2", .by_name = TG_NAMED, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-wide-cast4", .changes = "walk.dhv=M4/128 walk.stages=2", .by_name = TG_NAMED, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-narrow", .changes = "walk.warps=4 walk.dhv=64"},
+    {.name = "relay", .changes = "walk.seg=R/32", .fixed = TG_FIXED_BLOCKS},
+    {.name = "relay-wide", .changes = "walk.dhv=128 walk.stages=2 walk.seg=R/32", .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-heads", .changes = "walk.dhv=64 walk.stages=2 walk.member=P/4", .lacks = N0},
     {.name = "segments", .changes = "seg=128", .fixed = TG_FIXED_BLOCKS},
     {.name = "segments-wide", .changes = "seg=128 state.dhv=128 walk.dhv=128 walk.stages=2", .fixed = TG_FIXED_BLOCKS},
@@ -306,10 +308,13 @@ static const tg_vary back_two_level_vary[] = {
 #define CLUSTER "dV.dhv=128 dV.stages=2 dQ.dhv=C/256 dK.dhv=C/256"
 #define CAST    "dV.dhv=M2/128 dV.stages=2 dQ.dhv=CM2/256 dK.dhv=CM2/256"
 #define NARROW  "dV.warps=4 dV.stages=0 dV.dhv=64 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+#define RELAY   "dV.seg=R/32 dQ.seg=R/32 dK.seg=R/32"
 #define PAIRED  "dQ.member=C/1 dK.member=C/1"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "relay", .changes = RELAY},
+    {.name = "relay-paired", .changes = RELAY " " PAIRED},
     {.name = "walk-cluster", .changes = CLUSTER},
     {.name = "walk-paired", .changes = PAIRED},
     {.name = "walk-cluster-cast", .changes = CAST, .by_name = TG_NAMED},

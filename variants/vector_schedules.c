@@ -101,6 +101,7 @@ static const tg_schedule back_two_level = {
 /* A walk reads what the pairs' row has made of the chunk: the state, which decays by a vector of its own, never leaves the chip. */
 #define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW      {ROW("walk", (H, S)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
+#define RELAY         " walk.seg=R/32"
 #define HALF          "walk.dhv=128 walk.stages=3"
 #define NARROW        "walk.warps=4 walk.stages=0 walk.dhv=64"
 /* Where sequences are too few they are cut: a row makes what a segment makes of zero, another composes, a row of the state a thread block. */
@@ -113,6 +114,8 @@ static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-half", .changes = HALF},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "relay", .changes = RELAY},
+    {.name = "relay-half", .changes = HALF RELAY},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-half", .changes = HALF " seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
@@ -148,11 +151,13 @@ static const tg_schedule walk = {
      .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
 #define NARROW_WALKS \
     "dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
+#define BACK_RELAY "dV.seg=R/32 dQi.seg=R/32 dKi.seg=R/32"
 /* Where the state has more values than one thread block takes: two, a cluster that adds up what both have of positions by dqk. */
 #define PAIR_OF(block_) "dV.dhv=128 dQi.dhv=C/" #block_ " dKi.dhv=C/" #block_
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
+    {.name = "relay", .changes = BACK_RELAY},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = "walk-cluster", .changes = PAIR_OF(256)},
@@ -165,6 +170,7 @@ static const tg_schedule back_walk = {
 static const tg_point back_walk_sums_points[] = {
     {.name = "walk-sums"},
     {.name = "walk-sums-narrow", .changes = NARROW_WALKS},
+    {.name = "relay-sums", .changes = BACK_RELAY},
     {.name = "segments-sums", .changes = "seg=32"},
     {.name = "segments-sums-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = "walk-sums-cluster", .changes = PAIR_OF(256)},

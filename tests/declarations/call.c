@@ -1,6 +1,7 @@
 /* tests/declarations/call.c - the rest of a declaration: random numbers, target, element type, sizes; what it has,
  * and its text. */
 #include "declare.h"
+#include "dsl/fields.h"
 #include "dsl/slice.h"
 
 #include <string.h>
@@ -82,7 +83,7 @@ static bool decays(const tg_algorithm *algorithm, const tg_stmt *stmt)
 static bool has_segments(const tg_schedule *schedule, const tg_kernel_row *row)
 {
     (void)schedule;
-    return row->row[TG_SEG].role != TG_ROLE_NONE;
+    return row->row[TG_SEG].role != TG_ROLE_NONE && !tg_row_relays(row);
 }
 
 static bool joins_heads(const tg_schedule *schedule, const tg_kernel_row *row)
@@ -146,7 +147,8 @@ const char *const kind_names[N_KINDS] = {"inverse",
                                          "pool",
                                          "kept tensor",
                                          "final states alone",
-                                         "pieces"};
+                                         "pieces",
+                                         "relayed states"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -171,6 +173,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return d->is_states;
     case KIND_PIECES:
         return d->schedule.pieces > 1;
+    case KIND_RELAY:
+        return tg_schedule_relays(&d->schedule);
     case KIND_WALK:
         return has_row(d, is_walk);
     case KIND_SEGMENTS:

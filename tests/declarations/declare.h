@@ -72,6 +72,7 @@ enum kind {
     KIND_KEPT,
     KIND_STATES,
     KIND_PIECES,
+    KIND_RELAY,
     N_KINDS
 };
 extern const char *const kind_names[N_KINDS];

@@ -298,6 +298,16 @@ static void join_heads(struct draw *draw, struct declaration *d)
     d->shape.heads = d->shape.group * DRAW(draw, 1, 2);
 }
 
+/* Of rows behind the first, walks by several thread blocks that pass the state on. */
+static void relay(struct draw *draw, struct declaration *d)
+{
+    const int chunks = DRAW(draw, 1, 1, 2, 3);
+    for (uint32_t r = draw_chance(draw, 97) ? 1 : 0; r < d->schedule.n_rows; r++)
+        if (d->schedule.rows[r].mma == TG_MMA_WGMMA && draw_chance(draw, 80))
+            d->schedule.rows[r].row[TG_SEG] = role(TG_ROLE_R, chunks);
+    d->shape.tokens = DRAW(draw, 1, 64, 130, 200, 330);
+}
+
 /* ---- a change that nobody asked for ---- */
 
 static void change_field(struct draw *draw, struct declaration *d)
@@ -316,7 +326,7 @@ static void change_field(struct draw *draw, struct declaration *d)
         row->row[dim].block = (uint16_t)DRAW(draw, 0, 1, 8, 16, 32, 64, 128);
         break;
     case 3:
-        row->row[dim].role = (uint8_t)DRAW(draw, TG_ROLE_NONE, TG_ROLE_P, TG_ROLE_L, TG_ROLE_W);
+        row->row[dim].role = (uint8_t)DRAW(draw, TG_ROLE_NONE, TG_ROLE_P, TG_ROLE_L, TG_ROLE_W, TG_ROLE_R);
         break;
     case 4:
         row->warps = (uint8_t)DRAW(draw, 1, 2, 4, 8, 8);
@@ -428,6 +438,8 @@ void declare_schedule(struct draw *draw, struct declaration *d)
         cut(draw, d);
     else if (how.walks && how.joins)
         join_heads(draw, d);
+    if (how.walks && !how.cuts && draw_chance(draw, 70))
+        relay(draw, d);
     while (s->n_rows && draw_chance(draw, 12))
         change_field(draw, d);
     if (!s->max_tokens && draw_chance(draw, 40))

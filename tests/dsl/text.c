@@ -131,8 +131,16 @@ void test_diff_and_apply(void **state)
     changed.rows[ROW_H].row[TG_MEMBER].role = TG_ROLE_L;
     changed.rows[ROW_STATE].row[TG_DQK] = (tg_axis_role)TG_CLUSTER(64);
     changed.rows[ROW_STATE].mma = TG_MMA_TF32X3;
+    changed.rows[ROW_STATE].row[TG_SEG] = (tg_axis_role)TG_R(16);
     tg_schedule_diff(&again, &changed, &writer);
-    assert_string_equal(log.text, "state.dqk=C/64 state.mma=tf32x3 H.dqk=CM2/256 H.dhv=M4/128 H.member=L/0");
+    assert_string_equal(log.text,
+                        "state.seg=R/16 state.dqk=C/64 state.mma=tf32x3 H.dqk=CM2/256 H.dhv=M4/128 H.member=L/0");
+    assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
+    assert_memory_equal(&again, &changed, sizeof again);
+    log.text[0] = '\0';
+    changed.rows[ROW_STATE].row[TG_SEG].block = 8;
+    tg_schedule_diff(&again, &changed, &writer);
+    assert_string_equal(log.text, "seg=8"); /* one length for all that have segments */
     assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
     assert_memory_equal(&again, &changed, sizeof again);
     assert_string_equal(log.codes, "");
@@ -157,9 +165,9 @@ void test_apply_mistakes(void **state)
         {"chunk=0", "TG0233", "chunk is '0', expected 1 to 65535"},
         {"H.heads=1", "TG0232", "no field 'heads'"},
         {"seg=8", "TG0233", "seg is '8', expected 0: no kernel of the schedule has segments"},
-        {"H.dqk=Q/64", "TG0233", "dqk is 'Q/64', expected P, L, W, C, M2, M4 or CM2"},
+        {"H.dqk=Q/64", "TG0233", "dqk is 'Q/64', expected P, L, W, R, C, M2, M4 or CM2"},
         {"H.dqk=P/", "TG0233", "dqk is 'P/', expected a number of 0 to 65535"},
-        {"H.dqk=M3/64", "TG0233", "expected P, L, W, C, M2, M4 or CM2"},
+        {"H.dqk=M3/64", "TG0233", "expected P, L, W, R, C, M2, M4 or CM2"},
         {"H.dqk=P/600", "TG0233", "dqk is 'P/600', expected at most 512"},
         {"H.mma=fp8", "TG0233", "mma is 'fp8', expected none, sync, tf32x3 or wgmma"},
         {"=", "TG0232", "no field ''"},

@@ -259,6 +259,56 @@ static void test_walk(const struct spec *spec)
 }
 #undef TEST
 
+/* A walk by one thread block and by several, which pass the state on. */
+static void test_relays(void)
+{
+    static const struct {
+        const char *variant, *walk, *relay, *back_walk, *back_relay;
+        int64_t dqk, dhv, group;
+        const char *cuts;
+    } all[] = {
+        {"linear", "walk walk.dhv=128", "relay seg=2 walk.dhv=128", "walk", "relay seg=1", 64, 128, 1, NULL},
+        {"mlstm-sig", "walk", "relay seg=1", "walk", "relay seg=2", 128, 256, 1, NULL},
+        {"mlstm-exp", "walk-wide", "relay-wide seg=2", "walk", "relay seg=2", 128, 256, 1, NULL},
+        {"mamba2", "walk walk.dhv=128", "relay seg=2 walk.dhv=128", "walk-paired", "relay-paired seg=1", 64, 128, 2,
+         NULL},
+        {"gla", "walk", "relay seg=1", "walk", "relay seg=2", 128, 256, 1, NULL},
+        {"gla", "walk-half", "relay-half seg=2", "walk-sums", "relay-sums seg=1", 64, 256, 2, "0 0 5 5 205 470"},
+        {"gated-delta", "walk", "relay seg=2", "walk", "relay seg=2", 128, 128, 1, NULL},
+        {"gated-delta", "walk", "relay seg=1", "walk-paired", "relay-paired seg=2", 128, 128, 2, "0 0 5 5 205 530"},
+        {"delta-net", "walk-narrow", "relay-narrow seg=2", "walk-grouped", "relay-grouped seg=3", 128, 128, 2, NULL},
+        {"delta-net", "walk-keep", "relay-keep seg=2", "walk-kept", "relay-kept seg=1", 96, 72, 1, NULL},
+        {"kda", "walk", "relay seg=2", "walk", "relay seg=1", 128, 128, 1, NULL},
+        {"kda", "walk-made", "relay-made seg=1", "walk-sums", "relay-sums seg=2", 128, 128, 2, "0 0 5 5 205 330"},
+        {"kda-safe", "walk-keep", "relay-keep seg=1", "walk-kept", "relay-kept seg=2", 128, 128, 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct spec walked = {.variant = all[i].variant,
+                              .io = TG_BF16,
+                              .batch = 1,
+                              .heads = 2,
+                              .tokens = 330,
+                              .dqk = all[i].dqk,
+                              .dhv = all[i].dhv,
+                              .group = all[i].group,
+                              .cuts = all[i].cuts,
+                              .schedule = all[i].walk,
+                              .backward = all[i].back_walk,
+                              .has_s0 = true};
+        struct results one = {.n = 0}, several = {.n = 0};
+        if (!tap_begin("walked and relayed to the bit, %s %s, %s", walked.variant, all[i].relay, all[i].back_relay))
+            continue;
+        struct spec relayed = walked;
+        relayed.schedule = all[i].relay;
+        relayed.backward = all[i].back_relay;
+        if (results_of(&walked, &one) && results_of(&relayed, &several))
+            expect_same(&several, &one, "relayed");
+        results_free(&one);
+        results_free(&several);
+        tap_end();
+    }
+}
+
 /* The same module, written down as it stands and by LLVM. */
 static void writers_agree(const struct spec *spec)
 {
@@ -332,5 +382,6 @@ void suite_agree(void)
                                   .has_s0 = true};
         test_walk(&spec);
     }
+    test_relays();
     results_forget();
 }
