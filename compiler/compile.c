@@ -365,10 +365,10 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
         if (!plan_build(&plans[r], schedule, &slices, r, target, shape, sink))
             status = TG_E_UNSUPPORTED;
     }
-    if (status == TG_OK && !plan_add_relay(program, plans, schedule->n_rows, index))
-        status = TG_E_UNSUPPORTED;
-    if (status == TG_OK)
+    if (status == TG_OK) {
+        plan_add_relay(program, plans, schedule->n_rows, index);
         run_jobs(jobs, schedule->n_rows);
+    }
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++) {
         if (!is_said_before(jobs, r))
             replay(&jobs[r].messages, sink);

@@ -572,7 +572,7 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
         p->heads = group_of(shape);
     p->sequences_first = loads_same_rows(p);
     find_finals(p);
-    if (!find_member_block(p) || !plan_check_relay(p))
+    if (!find_member_block(p))
         return false;
     if (!plan_check_pieces(p))
         return false;
@@ -588,7 +588,7 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && verify(p, "nest") && /* loops from roles and data dependence */
                pass_walk(p) && verify(p, "walk") && /* tiles to warpgroups and shared memory */
-               plan_check_states(p) && plan_check_args(p) && pass_order(p) &&
+               plan_check_relay(p) && plan_check_states(p) && plan_check_args(p) && pass_order(p) &&
                (p->is_draft || plan_verify_order(p)); /* what each role executes, waits included */
     return pass_nest(p) && verify(p, "nest") &&       /* loops from roles and data dependence */
            pass_orient(p) && verify(p, "orient") &&   /* which way round computed tiles lie in registers */

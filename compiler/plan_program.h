@@ -70,8 +70,8 @@ bool plan_clears_turns(const struct plan *p);
 /* Can the kernel relay? False after reporting. Numbers of a state that each of its threads has. */
 bool plan_check_relay(const struct plan *p);
 uint32_t plan_relayed(const struct plan *p);
-/* The states and who may go on: tensors of the workspace, behind all others. False after reporting. */
-bool plan_add_relay(tg_program *program, const struct plan *plans, uint32_t n, uint8_t index[TG_MAX_TILES]);
+/* The states and who may go on: tensors of the workspace, behind all others. */
+void plan_add_relay(tg_program *program, const struct plan *plans, uint32_t n, uint8_t index[TG_MAX_TILES]);
 /* launch.c: grid and parameters of the kernel */
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
