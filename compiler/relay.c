@@ -4,8 +4,6 @@
 #include "compiler/plan_walk.h"
 #include "dsl/fields.h"
 
-#include <string.h>
-
 bool plan_clears_turns(const struct plan *p)
 {
     return p->row == p->schedule->rows && tg_schedule_relays(p->schedule);
