@@ -441,13 +441,14 @@ struct cluster {
     struct cta *cta[MAX_CLUSTER];
     u32 n;
     u64 index;
-    u32 now;        /* the clock of shared.c */
-    u32 store_id;   /* counts store instructions */
-    u32 idle_polls; /* of mbarriers, since anything happened */
-    u32 phase;      /* of the cluster's barrier, counted from 1 */
-    u32 n_arrived;  /* warps */
-    u32 *joined;    /* what those who arrived have seen */
-    u32 *released;  /* of this, what came before the last completed phase */
+    const u64 *stop_at; /* of the launch: those from there on need not run, for the one before has failed */
+    u32 now;            /* the clock of shared.c */
+    u32 store_id;       /* counts store instructions */
+    u32 idle_polls;     /* of mbarriers, since anything happened */
+    u32 phase;          /* of the cluster's barrier, counted from 1 */
+    u32 n_arrived;      /* warps */
+    u32 *joined;        /* what those who arrived have seen */
+    u32 *released;      /* of this, what came before the last completed phase */
 };
 
 struct cta {

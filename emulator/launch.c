@@ -318,7 +318,7 @@ static void hand_in(struct team *t, const struct cluster *k)
             t->unwritten = *report;
         }
     } else if (k->index < t->stop_at) {
-        t->stop_at = k->index;
+        __atomic_store_n(&t->stop_at, k->index, __ATOMIC_RELAXED);
         *t->report = *report;
     }
     pthread_mutex_unlock(&t->lock);
@@ -338,6 +338,7 @@ static void *work(void *argument)
         k->cta[r]->report = &report;
     }
     while (k && take(t, &index)) {
+        k->stop_at = &t->stop_at;
         cluster_reset(k, index);
         cluster_run(k);
         for (u32 r = 0; r < k->n; r++) {

@@ -195,12 +195,18 @@ static bool hurry(struct cluster *k)
     return false;
 }
 
+/* One before it has failed, for which it may wait. */
+static bool is_given_up(const struct cluster *k)
+{
+    return __atomic_load_n(k->stop_at, __ATOMIC_RELAXED) < k->index;
+}
+
 /* Runs the cluster to its end or its first fault, which is in the CTAs' report. */
 void cluster_run(struct cluster *k)
 {
     const struct report *report = k->cta[0]->report;
     u32 n_left = k->n;
-    while (!report->is_set && n_left) {
+    while (!report->is_set && n_left && !is_given_up(k)) {
         for (u32 r = 0; r < k->n && k->cta[r]->hopper; r++)
             bulk_step(k->cta[r]);
         struct warp *w = choose_warp(k);
@@ -218,6 +224,6 @@ void cluster_run(struct cluster *k)
     }
     for (u32 r = 0; r < k->n; r++)
         k->cta[r]->counters->instructions += k->cta[r]->steps;
-    if (!report->is_set && n_left)
+    if (!report->is_set && n_left && !is_given_up(k))
         barriers_check_stuck(k);
 }

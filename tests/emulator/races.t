@@ -262,3 +262,29 @@ ld.global.u32 %r5, [%rd3];
 -- mutate global-race | ld.relaxed.gpu.global.u32 %r4, [%rd1]; | ld.global.u32 %r4, [%rd1+64];
 -- mutate global-race | st.relaxed.gpu.global.u32 [%rd1+64], %r2; | setp.eq.u32 %p1, %r2, 0;\n@%p1 st.global.u32 [%rd1], 5;
 -- mutate global-race | st.relaxed.gpu.global.u32 [%rd1+64], %r2; | setp.eq.u32 %p1, %r2, 3;\n@%p1 st.global.u32 [%rd1+128], 5;\nld.relaxed.gpu.global.u32 %r4, [%rd1+128];
+
+# A CTA waits for the one before it, which takes its time. Where that one fails nobody waits for ever.
+-- launch 2 32 128
+-- kernel
+mov.u32 %r2, %ctaid.x;
+setp.eq.u32 %p1, %r2, 1;
+setp.eq.u32 %p2, %r1, 0;
+mov.u32 %r3, 0;
+@%p1 bra wait;
+count:
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p3, %r3, 100000;
+@%p3 bra count;
+@%p2 st.release.gpu.global.u32 [%rd1], 77;
+bra done;
+wait:
+ld.acquire.gpu.global.u32 %r4, [%rd1];
+setp.ne.u32 %p4, %r4, 77;
+@%p4 bra wait;
+done:
+mad.lo.u32 %r5, %r2, 32, %r1;
+mul.wide.u32 %rd3, %r5, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r5;
+-- out 0 1 2
+-- mutate out-of-bounds | @%p2 st.release.gpu.global.u32 [%rd1], 77; | @%p2 st.release.gpu.global.u32 [%rd1-4], 77;
