@@ -545,9 +545,9 @@ static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, cons
     const double sms = p->target->sms, members = p->by_member ? group_of(&p->shape) : 1;
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
-    waves = waves < 2 || p->transition || p->groups ? ceil(waves)
-                                                    : waves; /* of many short ones, the last one does not show */
-    if (p->relays)                                           /* those of a sequence one after the other */
+    if (waves < 2 || p->transition || p->groups) /* of many short ones, the last one does not show */
+        waves = ceil(waves);
+    if (p->relays) /* those of a sequence one after the other */
         waves = fmax(waves, segments(p, s));
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together) +

@@ -26,7 +26,8 @@ enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LO
 enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 enum { PLAN_SHARED_OF_DRIVER = 1024 }; /* that it keeps of each thread block's shared memory */
 
-/* Tensors the compiler adds to those of the algorithm: counts of tokens, boundaries of packed sequences, slots in the pool. */
+/* Tensors the compiler adds to those of the algorithm: relayed states and whose turn it is, counts of tokens,
+ * boundaries of packed sequences, slots in the pool. */
 enum {
     TILE_ADDED = TG_MAX_TILES - 5,
     TILE_RELAY = TILE_ADDED,

@@ -37,7 +37,7 @@ bool tg_schedule_relays(const tg_schedule *schedule)
 {
     bool any = false;
     for (uint32_t r = 0; r < tg_row_count(schedule); r++)
-        any |= schedule->rows[r].row[TG_SEG].role == TG_ROLE_R;
+        any |= tg_row_relays(&schedule->rows[r]);
     return any;
 }
 

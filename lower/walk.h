@@ -200,16 +200,18 @@ LLVMValueRef walk_buffer(struct emit *e, LLVMValueRef step); /* of two that step
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
 emit_walk_op walk_meet;
-/* ---- walk_relay.c ------------------------------------------------------------------------------------------------ */
-void clear_turns(struct emit *e); /* of the program's first kernel */
-emit_walk_op walk_take;
-emit_walk_op walk_pass;
-
 /* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */
 void walk_begin_rest(struct emit *e, struct walk *w);
 emit_walk_op walk_rest;
 void walk_end_at_rest(struct emit *e, struct walk *w);
 void init_rest(struct emit *e);
+
+/* ---- walk_relay.c ------------------------------------------------------------------------------------------------ */
+/* Of the program's first kernel: nobody has left a state yet. */
+void clear_turns(struct emit *e);
+/* The state from the thread block of the segment before, and to that of the next one. */
+emit_walk_op walk_take;
+emit_walk_op walk_pass;
 
 /* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
