@@ -184,6 +184,22 @@ static bool may_be_side_by_side(const struct insn *in)
     return !in->mod[MOD_STRONG] && (space == SPACE_GLOBAL || space == SPACE_SHARED || space == SPACE_SHARED_CTA);
 }
 
+/* Lanes side by side that load from one address find one value. */
+static void acquire(struct warp *w, const struct insn *in, u32 mask, const u64 *address)
+{
+    const u32 type = in->mod[MOD_TYPE];
+    bool is_early = false;
+    u64 last = 0, before = 0;
+    FOR_LANES(l, mask)
+    {
+        if (address[l] != last)
+            is_early = release_take(w, address[l], &before);
+        last = address[l];
+        if (is_early && in->n_dst == 1)
+            operand_store(w, in->op[0], (int)l, load_element((const u8 *)&before, type, false));
+    }
+}
+
 RUN(ld)
 {
     const u8 *from[LANES];
@@ -209,6 +225,8 @@ RUN(ld)
     if (shared)
         count_wavefronts(w->cta, address, shared, bytes);
     load_rows(w, in, mask, from, global);
+    if (in->mod[MOD_STRONG] == STRONG_ACQUIRE && in->mod[MOD_SCOPE] >= SCOPE_GPU)
+        acquire(w, in, mask & global, address);
 }
 
 RUN(ldu)
@@ -240,6 +258,8 @@ RUN(st)
                 return;
         } else if (p.space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;
+            if (in->mod[MOD_STRONG] == STRONG_RELEASE && in->mod[MOD_SCOPE] >= SCOPE_GPU)
+                release_announce(w, w->cta->cached[in->serial], p.address, bytes);
             if (!owner_store(w, in, (int)l, p.address, bytes * n, strength(in), to, value))
                 return;
             continue;

@@ -539,9 +539,13 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
             narrow(&k->global_granule_log2, type_bytes(in->mod[MOD_TYPE]));
     }
     k->lets_next_begin |= !strcmp(mnemonic, "griddepcontrol.launch_dependents");
-    const bool is_fence = !strncmp(mnemonic, "fence", 5) || in->mod[MOD_STRONG] >= STRONG_ACQUIRE;
-    k->has_gpu_fence |= (is_fence && in->mod[MOD_SCOPE] >= SCOPE_CLUSTER) ||
-                        (!strncmp(mnemonic, "membar", 6) && strcmp(mnemonic, "membar.cta") != 0);
+    const bool is_fence = !strncmp(mnemonic, "fence", 5) || in->mod[MOD_STRONG] >= STRONG_ACQUIRE,
+               is_access = !strncmp(mnemonic, "ld.", 3) || !strncmp(mnemonic, "st.", 3);
+    if (is_fence && is_access && in->mod[MOD_SCOPE] >= SCOPE_GPU)
+        k->has_release = true;
+    else
+        k->has_gpu_fence |= (is_fence && in->mod[MOD_SCOPE] >= SCOPE_CLUSTER) ||
+                            (!strncmp(mnemonic, "membar", 6) && strcmp(mnemonic, "membar.cta") != 0);
 }
 
 void decode(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)

@@ -305,7 +305,8 @@ struct kernel {
     u32 reqnctapercluster[3], max_cluster; /* 0: not said */
     u32 granule_log2;                      /* width of the narrowest access to shared memory */
     u32 global_granule_log2;
-    bool has_gpu_fence;
+    bool has_gpu_fence; /* other than what release.c follows */
+    bool has_release;
     bool lets_next_begin;
     bool is_async; /* uses what hopper.h is about */
     struct kernel *next;
@@ -327,10 +328,11 @@ struct module {
 struct allocation {
     u64 base, bytes;
     u8 *data;
-    u8 *written;    /* one byte per byte; NULL: all of it is */
-    u64 *owner;     /* owner.c, during a launch: who stored last */
-    u32 *reader[2]; /* and who has read: plain loads, strong ones */
-    u8 *ahead;      /* ahead.c: what the launch before has touched, a byte per byte; NULL: nothing, or it has ended */
+    u8 *written;        /* one byte per byte; NULL: all of it is */
+    u64 *owner;         /* owner.c, during a launch: who stored last */
+    u32 *reader[2];     /* and who has read: plain loads, strong ones */
+    struct note *notes; /* release.c, during a launch */
+    u8 *ahead; /* ahead.c: what the launch before has touched, a byte per byte; NULL: nothing, or it has ended */
     bool is_freed;
 };
 
@@ -400,12 +402,13 @@ struct warp {
     u32 depth;
     enum warp_event event;
     bool is_done, is_blocked;
-    u32 barrier;    /* blocked on it */
-    u32 mbarrier;   /* or on this one, counted from 1 */
-    u32 gave_up_at; /* the try_wait that failed last */
-    u32 *seen;      /* times up to which the other agents' accesses are ordered before this one's */
-    u32 seen_all;   /* the least of those of the CTA's other warps */
-    u64 known;      /* a write, but for its lane, that is finished and before: most are like it */
+    u32 barrier;     /* blocked on it */
+    u32 mbarrier;    /* or on this one, counted from 1 */
+    u32 gave_up_at;  /* the try_wait that failed last */
+    u32 *seen;       /* times up to which the other agents' accesses are ordered before this one's */
+    u32 seen_all;    /* the least of those of the CTA's other warps */
+    u64 known;       /* a write, but for its lane, that is finished and before: most are like it */
+    u64 known_store; /* the same of global memory, another cluster's: owner.c's word */
     u32 cluster_arrived, cluster_waited; /* phases of the cluster's barrier, counted from 1 */
     bool waits_for_cluster;
     struct pending pending;
@@ -436,6 +439,13 @@ struct visit {
     u32 time, at;
 };
 
+/* A note that an agent took at that time, or that was not there for it yet: release.c. */
+struct taken {
+    const struct note *note;
+    u32 agent, time;
+    bool is_early;
+};
+
 /* CTAs that run together. */
 struct cluster {
     struct cta *cta[MAX_CLUSTER];
@@ -449,6 +459,8 @@ struct cluster {
     u32 n_arrived;      /* warps */
     u32 *joined;        /* what those who arrived have seen */
     u32 *released;      /* of this, what came before the last completed phase */
+    struct taken *taken;
+    u32 n_taken, room_taken;
 };
 
 struct cta {
@@ -576,6 +588,13 @@ bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u
                  const u8 *value);
 bool owner_counts_ctas(const struct cta *c);
 void owner_forget(struct memory *m);
+
+/* release.c */
+void release_announce(struct warp *w, struct allocation *a, u64 address, u32 bytes);
+bool release_take(struct warp *w, u64 address, u64 *before);
+bool release_orders(const struct warp *w, u64 cta, u32 warp, u32 time);
+bool release_tells_of(const struct warp *w, u64 cluster);
+void release_forget(struct allocation *a);
 
 /* shared.c */
 bool shadow_init(struct cta *c);

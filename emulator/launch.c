@@ -133,7 +133,7 @@ static void warp_reset(struct cta *c, struct warp *w)
     }
     w->pc = w->depth = w->exited = w->barrier = w->mbarrier = w->seen_all = 0;
     w->cluster_arrived = w->cluster_waited = 0;
-    w->known = ~0ull;
+    w->known = w->known_store = ~0ull;
     w->mask = w->exists;
     w->until = w->gave_up_at = NO_PC;
     w->is_done = w->is_blocked = w->waits_for_cluster = false;
@@ -181,7 +181,7 @@ static void cluster_reset(struct cluster *k, u64 index)
     const u32 n_agents = k->cta[0]->n_agents;
     k->index = index;
     k->now = k->phase = 1;
-    k->store_id = k->idle_polls = k->n_arrived = 0;
+    k->store_id = k->idle_polls = k->n_arrived = k->n_taken = 0;
     memset(k->joined, 0, n_agents * sizeof *k->joined);
     memset(k->released, 0, n_agents * sizeof *k->released);
     for (u32 r = 0; r < k->n; r++)
@@ -263,6 +263,7 @@ static void cluster_free(struct cluster *k)
         cta_free(k->cta[r]);
     free(k->joined);
     free(k->released);
+    free(k->taken);
     free(k);
 }
 
@@ -308,11 +309,14 @@ static bool take(struct team *t, u64 *index)
     return ok;
 }
 
+/* Who reads what nothing has written may have come before another who would have: then that one will report a race, if it is
+ * let run. Not where others may wait for this one. */
 static void hand_in(struct team *t, const struct cluster *k)
 {
     const struct report *report = k->cta[0]->report;
+    const bool may_be_a_race = owner_counts_ctas(k->cta[0]) && !k->cta[0]->kernel->has_release;
     pthread_mutex_lock(&t->lock);
-    if (report->kind == REPORT_UNWRITTEN && owner_counts_ctas(k->cta[0])) {
+    if (report->kind == REPORT_UNWRITTEN && may_be_a_race) {
         if (k->index < t->unwritten_at) {
             t->unwritten_at = k->index;
             t->unwritten = *report;

@@ -3,9 +3,11 @@
  * A place is a granule as wide as the kernel's narrowest global access. Stores to it by two CTAs
  * leave a result that depends on their order, and a load by one CTA may come before or after the
  * store of another: all are reported, unless the accesses are strong (volatile, relaxed, atomic) or
- * two stores agree on the value. Within a cluster the clocks of shared.c decide; there loads are
- * not remembered, so a store after an unordered load is found in other seeds or never. A kernel
- * with a fence of gpu scope is trusted to order its CTAs by flags.
+ * two stores agree on the value, or the one is before the other by what CTAs tell each other
+ * (release.c). Within a cluster the clocks of shared.c decide; there loads are not remembered, so a
+ * store after an unordered load is found in other seeds or never. Nor are those of several clusters
+ * told apart: where CTAs tell each other anything, a store after such loads passes. A kernel with a
+ * fence of gpu scope is trusted to order its CTAs by flags.
  *
  * CTAs run on several threads, and which comes first must not decide whether a race is found. A
  * reader enters itself before it looks for an owner, a store makes itself owner before it looks for
@@ -21,7 +23,7 @@ enum { BLOCK = 32 }; /* bytes: no access is wider. Its lock is a bit of its firs
 enum {
     CTA_SHIFT = 32,
     TIME_SHIFT = 8,
-    SHARED = 1 << 7, /* an earlier CTA has stored the same value */
+    SHARED = 1 << 7, /* another CTA has stored too, the same value or as strongly, not before this one */
     LOCKED = 1 << 6,
     STRONG = 1 << 5,
     WARP = 31
@@ -68,15 +70,26 @@ static const struct cta *member(const struct cluster *k, u64 old)
     return NULL;
 }
 
-static bool is_ordered(const struct warp *w, u64 old, int what)
+/* Is the store before what the warp does now? */
+static bool comes_before(struct warp *w, u64 old)
 {
     const u32 warp = (u32)old & WARP, time = (u32)old >> TIME_SHIFT;
-    if (!old || (old & STRONG && what & ACCESS_STRONG))
-        return true;
     const struct cta *by = member(w->cta->cluster, old);
-    if (!by || (old & SHARED && !w->kernel->has_gpu_fence))
-        return w->kernel->has_gpu_fence;
-    return is_before(w, agent_of(by, warp), time);
+    if (w->kernel->has_gpu_fence)
+        return !by || is_before(w, agent_of(by, warp), time);
+    if (old & SHARED)
+        return false;
+    if (old == w->known_store || (by && is_before(w, agent_of(by, warp), time)))
+        return true;
+    if (!release_orders(w, (old >> CTA_SHIFT) - 1, warp, time))
+        return false;
+    w->known_store = old;
+    return true;
+}
+
+static bool is_ordered(struct warp *w, u64 old, int what)
+{
+    return !old || (old & STRONG && what & ACCESS_STRONG) || comes_before(w, old);
 }
 
 /* -- loads ----------------------------------------------------------------------------------- */
@@ -172,14 +185,14 @@ static void unlock_block(u64 *block)
 }
 
 /* Makes this warp the owner; tells who was. The lock stays. */
-static u64 take_over(u64 *place, u64 self)
+static u64 take_over(struct warp *w, u64 *place, u64 self)
 {
-    const u64 old = __atomic_load_n(place, __ATOMIC_RELAXED);
-    u64 new = self | (old & LOCKED);
-    if (old & ~(u64)LOCKED && (old & SHARED || (old ^ self) >> CTA_SHIFT))
+    const u64 was = __atomic_load_n(place, __ATOMIC_RELAXED), old = was & ~(u64)LOCKED;
+    u64 new = self | (was & LOCKED);
+    if (old && (old & SHARED || ((old ^ self) >> CTA_SHIFT && !comes_before(w, old))))
         new = (new | SHARED) & (old | ~(u64)STRONG);
     __atomic_store_n(place, new, __ATOMIC_RELAXED);
-    return old & ~(u64)LOCKED;
+    return old;
 }
 
 struct store {
@@ -193,6 +206,12 @@ struct store {
     const u8 *value; /* NULL: an atomic operation, which stores by itself */
 };
 
+/* The reader is not known to be unordered: when it read is not remembered. */
+static bool may_be_before(const struct warp *w, u32 reader)
+{
+    return w->kernel->has_release && (reader == SEVERAL || release_tells_of(w, reader - 1));
+}
+
 /* A reader of these places in another cluster, or SEVERAL, or 0. */
 static u32 other_reader(const struct store *s, int kind)
 {
@@ -200,7 +219,7 @@ static u32 other_reader(const struct store *s, int kind)
     const u32 *table = __atomic_load_n(&s->a->reader[kind], __ATOMIC_ACQUIRE);
     for (u64 g = s->first; table && g <= s->last; g++) {
         const u32 reader = __atomic_load_n(&table[g], __ATOMIC_RELAXED);
-        if (reader && reader != self)
+        if (reader && reader != self && !may_be_before(s->w, reader))
             return reader;
     }
     return 0;
@@ -236,7 +255,7 @@ static bool check_owners(const struct store *s)
     const u64 self = (c->index + 1) << CTA_SHIFT | (u64)(c->cluster->now & 0xffffff) << TIME_SHIFT |
                      (s->what & ACCESS_STRONG ? (u64)STRONG : 0) | w->id;
     for (u64 g = s->first; g <= s->last; g++) {
-        const u64 old = take_over(&s->owner[g], self);
+        const u64 old = take_over(w, &s->owner[g], self);
         if (is_ordered(w, old, s->what) || agrees(s))
             continue;
         fault(w, REPORT_GLOBAL_RACE, s->lane,
@@ -314,5 +333,6 @@ void owner_forget(struct memory *m)
         free(a->reader[1]);
         a->owner = NULL;
         a->reader[0] = a->reader[1] = NULL;
+        release_forget(a);
     }
 }

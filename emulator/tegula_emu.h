@@ -25,6 +25,9 @@
  * is .release.cluster and the wait .acquire.cluster, as the memory model has it; or, at the scope of the CTA, what came before a
  * fence.acq_rel.cta and a fence.proxy.async, which are the same instructions as PTX 8.6's fence of a cluster's shared memory. A
  * relaxed arrival at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
+ *   - Clusters tell each other of their stores by st.release and ld.acquire of gpu scope, and no otherwise: a kernel with fences of
+ * gpu scope or atomics that release is trusted to do it right. Of a value that is released a warp finds, when it looks for the
+ * first time, what was there before, unless it can know better.
  *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with
  * CUDA_ERROR_INVALID_IMAGE, as the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
  * report. */

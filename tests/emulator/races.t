@@ -288,3 +288,89 @@ add.u64 %rd3, %rd2, %rd3;
 st.global.u32 [%rd3], %r5;
 -- out 0 1 2
 -- mutate out-of-bounds | @%p2 st.release.gpu.global.u32 [%rd1], 77; | @%p2 st.release.gpu.global.u32 [%rd1-4], 77;
+
+# CTAs one after the other: each takes what the one before has left, and leaves it anew in the same place. Warp 0 waits and
+# says so for both; a barrier tells the other one.
+-- launch 4 64 128
+-- kernel
+mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+setp.gt.u32 %p1, %r1, 31;
+@%p1 bra told;
+wait:
+ld.acquire.gpu.global.u32 %r4, [%rd1];
+setp.ne.u32 %p2, %r4, %r2;
+@%p2 bra wait;
+told:
+bar.sync 0;
+mov.u32 %r5, %r1;
+setp.eq.u32 %p3, %r2, 0;
+@!%p3 ld.global.u32 %r5, [%rd3];
+add.u32 %r5, %r5, 10;
+st.global.u32 [%rd3], %r5;
+bar.sync 0;
+add.u32 %r6, %r2, 1;
+setp.eq.u32 %p4, %r1, 0;
+@%p4 st.release.gpu.global.u32 [%rd1], %r6;
+-- out 40 41 42 43
+-- mutate global-race,unwritten-read | @%p2 bra wait; | mov.u32 %r7, 0;
+-- mutate global-race | ld.acquire.gpu.global.u32 %r4, [%rd1]; | ld.relaxed.gpu.global.u32 %r4, [%rd1]; | nothing to order them
+-- mutate global-race | @%p4 st.release.gpu.global.u32 [%rd1], %r6; | @%p4 st.relaxed.gpu.global.u32 [%rd1], %r6;
+-- mutate global-race | told:\nbar.sync 0; | told: | warp 1 of CTA
+-- mutate global-race | st.global.u32 [%rd3], %r5;\nbar.sync 0; | st.global.u32 [%rd3], %r5; | warp 1 of CTA
+-- mutate global-race | bar.sync 0;\nadd.u32 %r6, %r2, 1; | setp.eq.u32 %p4, %r1, 0;\nadd.u32 %r6, %r2, 1;\n@%p4 st.release.gpu.global.u32 [%rd1], %r6;\nbar.sync 0;\nst.global.u32 [%rd3], %r5;
+
+# Knowledge is handed on: CTA 2 hears of CTA 0 by CTA 1 alone, whose own places are of no interest.
+-- launch 3 32 128
+-- kernel
+mov.u32 %r2, %ctaid.x;
+setp.eq.u32 %p1, %r1, 0;
+add.u32 %r6, %r2, 1;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+setp.eq.u32 %p3, %r2, 0;
+@%p3 bra first;
+wait:
+ld.acquire.gpu.global.u32 %r4, [%rd1];
+setp.ne.u32 %p2, %r4, %r2;
+@%p2 bra wait;
+setp.eq.u32 %p4, %r2, 1;
+@%p4 bra say;
+ld.global.u32 %r5, [%rd3];
+st.global.u32 [%rd3+512], %r5;
+bra done;
+first:
+st.global.u32 [%rd3], %r1;
+say:
+@%p1 st.release.gpu.global.u32 [%rd1], %r6;
+done:
+mov.u32 %r7, 0;
+-- out 0 1 2 3
+-- mutate global-race,unwritten-read | @%p2 bra wait; | @!%p2 bra go;\nsetp.eq.u32 %p4, %r2, 2;\n@!%p4 bra wait;\ngo:\nmov.u32 %r7, 0;
+-- mutate global-race | first:\nst.global.u32 [%rd3], %r1;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | first:\nst.global.u32 [%rd3], %r1;\n@%p1 st.relaxed.gpu.global.u32 [%rd1], %r6;\nbra done;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | CTA 0
+
+# A load that acquires may find what was there before, when it looks first; not where it is known that more has come.
+-- launch 2 32 128
+-- kernel
+mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p3, %r2, 0;
+@%p3 bra first;
+wait:
+ld.acquire.gpu.global.u32 %r4, [%rd1];
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra wait;
+ld.acquire.gpu.global.u32 %r5, [%rd1+64];
+st.global.u32 [%rd3], %r5;
+bra done;
+first:
+@%p1 st.release.gpu.global.u32 [%rd1+64], 77;
+@%p1 st.release.gpu.global.u32 [%rd1], 1;
+done:
+mov.u32 %r7, 0;
+-- out 77 77 77
+-- mutate numbers | wait:\nld.acquire.gpu.global.u32 %r4, [%rd1]; | ld.acquire.gpu.global.u32 %r6, [%rd1+64];\nst.global.u32 [%rd3], %r6;\nbra done;\nwait:\nld.acquire.gpu.global.u32 %r4, [%rd1];
+-- mutate numbers | @%p2 bra wait; | mov.u32 %r7, 0;
