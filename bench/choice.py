@@ -3,8 +3,8 @@
 
     bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME | --list)
 
-A seed is a shape: variant, direction, sizes, group, packed; up to 100 of one gate a token and head, beyond of decays by
-channels and of the delta rule. For each `tegula tune --json`; a line of JSON with both times,
+A seed is a shape: variant, direction, sizes, group, packed; up to 100 of one gate a token and head, from 101 on of decays by
+channels and of the delta rule, from 201 on of both, with numbers of heads and sequences that are no powers of two. For each `tegula tune --json`; a line of JSON with both times,
 their ratio and all that was timed (a ratio of 1 of little says little), then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's. --list prints
 the shapes, a line each, for tests/test_choice.c.
 """
@@ -21,8 +21,19 @@ VARIANTS = ["linear", "retention", "gated-retention", "simple-gla", "mamba2", "m
 CHANNELS = ["gla", "hgrn2", "rwkv6", "kda", "kda-safe", "kda-gate"]
 DELTA = ["gated-delta", "gated-delta-gate", "delta-net"]
 FIRST_OF_OTHERS = 101
+FIRST_OF_ANY = 201
 MOST = 2**31  # elements of v: 4 GiB of bf16
 MOST_OF_OTHERS = 2**29  # ... whose gradients have some twenty tensors of that size beside it
+
+
+def draw_scalar(source, one_of):
+    while True:
+        shape = {"variant": one_of(VARIANTS), "backward": source.random() < 0.5, "B": one_of([1, 2, 4, 8]),
+                 "NH": one_of([4, 8, 16, 32]), "T": one_of([512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]),
+                 "dqk": one_of([64, 128, 128, 192, 256]), "dhv": one_of([64, 128, 256, 256, 384, 512]),
+                 "group": one_of([1, 1, 1, 4]), "packed": source.random() < 0.25}
+        if shape["B"] * shape["NH"] * shape["T"] * shape["dhv"] <= MOST:
+            return shape
 
 
 def draw_other(source, one_of):
@@ -38,6 +49,14 @@ def draw_other(source, one_of):
             return shape
 
 
+def draw_any(source, one_of):
+    while True:
+        shape = (draw_other if source.random() < 0.6 else draw_scalar)(source, one_of)
+        shape.update(B=one_of([1, 2, 3, 5, 6, 7, 9]), NH=one_of([6, 12, 20, 24, 40, 48, 96]))
+        if shape["NH"] % shape["group"] == 0 and shape["B"] * shape["NH"] * shape["T"] * shape["dhv"] <= MOST_OF_OTHERS:
+            return shape
+
+
 def draw(seed):
     """The same for a seed everywhere: random.Random(int).random() is fixed by the language."""
     source = random.Random(seed)
@@ -45,15 +64,8 @@ def draw(seed):
     def one_of(values):
         return values[int(source.random() * len(values))]
 
-    if seed >= FIRST_OF_OTHERS:
-        return draw_other(source, one_of)
-    while True:
-        shape = {"variant": one_of(VARIANTS), "backward": source.random() < 0.5, "B": one_of([1, 2, 4, 8]),
-                 "NH": one_of([4, 8, 16, 32]), "T": one_of([512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]),
-                 "dqk": one_of([64, 128, 128, 192, 256]), "dhv": one_of([64, 128, 256, 256, 384, 512]),
-                 "group": one_of([1, 1, 1, 4]), "packed": source.random() < 0.25}
-        if shape["B"] * shape["NH"] * shape["T"] * shape["dhv"] <= MOST:
-            return shape
+    of = draw_scalar if seed < FIRST_OF_OTHERS else draw_other if seed < FIRST_OF_ANY else draw_any
+    return of(source, one_of)
 
 
 def name_of(shape):

@@ -12,7 +12,7 @@
 #   kept    mlstm-sig and mlstm-exp at B 1, T 65536 with the states of segments handed to the backward
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
-#   choice  sixty drawn shapes: what is taken by default beside the best that tune finds in four seconds (about six minutes; SEEDS=1-30: fewer; 101-160: decays of channels, the delta rule)
+#   choice  sixty drawn shapes: what is taken by default beside the best that tune finds in four seconds (about six minutes; SEEDS=1-30: fewer; 101-160: decays of channels, the delta rule; 201-260: any number of heads)
 #   delta   the delta rule and decays of channels, each kernel beside its floor, both directions; and decode steps
 #   widths  the delta rule, GLA and normalised linear attention at widths that one thread block does not hold, beside mma.sync
 #   few     few heads and short sequences: one to eight heads of 1024 to 16384 tokens by the schedules that are for them
