@@ -1,9 +1,7 @@
 /* compiler/compiler.h - algorithm + schedule + target + shape class -> program (libtegula).
  *
- * Stages, each of which can be printed: slice (which statements a kernel needs), nest (loops from roles
- * and data dependence), place (tiles to registers and shared memory), pipeline (rings of asynchronous
- * copies), budget (registers, shared memory), or, of kernels on warpgroups, walk (tiles to the groups and shared
- * memory) and order (what each role executes, waits included); lower (LLVM IR), PTX, cubin. */
+ * A kernel is planned (the passes: plan.c), lowered to LLVM IR, and that to PTX; tg_compile_options.stage receives the text
+ * of each of the three. */
 #ifndef TEGULA_COMPILER_H
 #define TEGULA_COMPILER_H
 

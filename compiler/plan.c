@@ -60,8 +60,7 @@ bool plan_share_tile(struct plan *p, uint32_t v)
 
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt)
 {
-    static struct op overflow; /* written, never read: n_ops is checked once, in pass_nest */
-    struct op *op = p->n_ops < PLAN_MAX_OPS ? &p->ops[p->n_ops] : &overflow;
+    struct op *op = &p->ops[p->n_ops < PLAN_MAX_OPS ? p->n_ops : PLAN_MAX_OPS];
     p->n_ops++;
     *op = (struct op){.kind = (uint8_t)kind, .stmt = (int8_t)stmt};
     return op;
@@ -533,9 +532,66 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
-static bool verify(const struct plan *p, const char *stage)
+static bool verify(const struct plan *p, const char *pass)
 {
-    return p->is_draft || plan_verify(p, stage);
+    return p->is_draft || plan_verify(p, pass);
+}
+
+static bool check_what_calls_give(struct plan *p)
+{
+    return plan_check_states(p) && plan_check_args(p);
+}
+
+static bool check_walk(struct plan *p)
+{
+    return plan_check_relay(p) && check_what_calls_give(p);
+}
+
+static bool verify_order(struct plan *p)
+{
+    return p->is_draft || plan_verify_order(p);
+}
+
+/* What loops without products load, some steps ahead. */
+static bool load_ahead(struct plan *p)
+{
+    return !p->thread_dim || (pass_rounds(p) && verify(p, "rounds"));
+}
+
+struct pass {
+    const char *name; /* plan_verify follows; NULL: a check, or nothing that it could see */
+    bool (*run)(struct plan *p);
+};
+
+static const struct pass composing[] = {
+    {"compose", pass_compose}, /* all of it: one product and a sum for each segment */
+    {NULL, NULL},
+};
+static const struct pass on_warpgroups[] = {
+    {"nest", pass_nest},                      /* loops, from roles and data dependence */
+    {"walk", pass_walk},                      /* tiles to warpgroups and shared memory */
+    {NULL, check_walk},   {NULL, pass_order}, /* what each role executes, waits included */
+    {NULL, verify_order}, {NULL, NULL},
+};
+static const struct pass on_warps[] = {
+    {"nest", pass_nest},
+    {"orient", pass_orient}, /* which way round computed tiles lie in registers */
+    {"place", pass_place},   /* tiles to registers and shared memory */
+    {NULL, check_what_calls_give},
+    {"pipeline", pass_pipeline}, /* rings of asynchronous copies */
+    {NULL, plan_keep_states},
+    {"budget", pass_budget}, /* does it fit */
+    {NULL, load_ahead},
+    {NULL, NULL},
+};
+
+static bool run_passes(struct plan *p)
+{
+    const struct pass *pass = p->composes ? composing : p->row->mma == TG_MMA_WGMMA ? on_warpgroups : on_warps;
+    for (; pass->run; pass++)
+        if (!pass->run(p) || (pass->name && !verify(p, pass->name)))
+            return false;
+    return true;
 }
 
 static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
@@ -583,20 +639,7 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
                     "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }
-    if (p->composes)
-        return pass_compose(p) && verify(p, "budget");
-    if (p->row->mma == TG_MMA_WGMMA)
-        return pass_nest(p) && verify(p, "nest") && /* loops from roles and data dependence */
-               pass_walk(p) && verify(p, "walk") && /* tiles to warpgroups and shared memory */
-               plan_check_relay(p) && plan_check_states(p) && plan_check_args(p) && pass_order(p) &&
-               (p->is_draft || plan_verify_order(p)); /* what each role executes, waits included */
-    return pass_nest(p) && verify(p, "nest") &&       /* loops from roles and data dependence */
-           pass_orient(p) && verify(p, "orient") &&   /* which way round computed tiles lie in registers */
-           pass_place(p) && verify(p, "place") &&     /* tiles to registers and shared memory */
-           plan_check_states(p) && plan_check_args(p) && pass_pipeline(p) &&
-           verify(p, "pipeline") &&                                        /* rings of asynchronous copies */
-           plan_keep_states(p) && pass_budget(p) && verify(p, "budget") && /* does it fit */
-           (!p->thread_dim || (pass_rounds(p) && verify(p, "rounds")));    /* loads of loops without products */
+    return run_passes(p);
 }
 
 bool plan_draft(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,

@@ -8,8 +8,7 @@
  * A kernel on warpgroups has roles, each with its own list: the operations in the order in which it executes them, with
  * what it waits for, arrives at and forgets. lower/walk.c lowers it one by one.
  *
- * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget, and of kernels without products
- * rounds; of kernels on warpgroups slice, nest, walk, order; verify runs after each.
+ * The passes, in order: plan.c.
  *
  * What is asked of one kind of kernel alone is beside this: plan_tile.h (products by mma.sync), plan_walk.h (warpgroups),
  * plan_channel.h (decays of channels), plan_thread.h (no products); of the program that they are of: plan_program.h. */
@@ -329,7 +328,7 @@ struct plan {
     uint32_t n_nests;
     struct nest nests[PLAN_MAX_NESTS];
     uint32_t n_ops;
-    struct op ops[PLAN_MAX_OPS];
+    struct op ops[PLAN_MAX_OPS + 1]; /* the last takes what is too much: n_ops is checked once, in pass_nest */
 
     uint32_t shared_bytes;
     uint32_t scratch_offset; /* shared memory for sums across warps, or marks of columns */

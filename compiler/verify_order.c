@@ -436,59 +436,77 @@ static bool check_handed(struct check *c, const struct op *op)
     return p->hands || broken(c, "stores an output that nobody has handed over");
 }
 
-static bool check_sync(struct check *c, const struct op *op)
+static bool check_awaited(struct check *c, const struct op *op)
 {
     c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
     c->of_state = op->kind == OP_AWAIT ? op->sync == SYNC_STATE : c->of_state;
     c->sums = c->of_state && (op->flags & OP_OF_PRODUCT || (c->sums && op->kind != OP_AWAIT));
     c->awaited &= !c->sums;
-    if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT) {
-        if (!(c->flying >> op->v & 1))
-            return broken(c, "waits for a product that is not under way");
-        if (op->n > c->issued - c->last[op->v])
-            return broken(c, "waits for a product with more under way than were issued later");
-        c->flying &= ~TG_BIT(op->v);
-        c->lefts[op->v] = c->rights[op->v] = 0;
-    }
+    if (op->kind != OP_AWAIT || op->sync != SYNC_PRODUCT)
+        return true;
+    if (!(c->flying >> op->v & 1))
+        return broken(c, "waits for a product that is not under way");
+    if (op->n > c->issued - c->last[op->v])
+        return broken(c, "waits for a product with more under way than were issued later");
+    c->flying &= ~TG_BIT(op->v);
+    c->lefts[op->v] = c->rights[op->v] = 0;
+    return true;
+}
+
+static void note_barrier(struct check *c, const struct op *op)
+{
     if (op->kind == OP_FENCE)
         c->unfenced = 0;
-    if (op->kind == OP_BARRIER) {
-        c->ungrouped = c->left = c->owed = 0;
-        c->stored &= c->storing ? ~(tg_bits)0 : 0;
-        c->exchanged = false;
-    }
-    if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
-        c->unseen = 0;
-        c->ended = true;
-        c->read = 0;
-        for (uint32_t i = 0; i < c->p->n_values; i++)
-            c->read |= c->rights[i];
-        c->begins = false;
-        c->has_barrier = true;
-    }
-    if (op->kind == OP_NEST && c->begins)
-        return broken(c, "begins the walk before all have read what they carry");
-    if (op->kind == OP_PUT && c->exchanged)
-        return broken(c, "puts the output where some still read the other thread block's part");
+    if (op->kind != OP_BARRIER)
+        return;
+    c->ungrouped = c->left = c->owed = 0;
+    c->stored &= c->storing ? ~(tg_bits)0 : 0;
+    c->exchanged = false;
+    if (op->sync != SYNC_GROUPS && !c->p->own_heads)
+        return;
+    c->unseen = 0;
+    c->ended = true;
+    c->read = 0;
+    for (uint32_t i = 0; i < c->p->n_values; i++)
+        c->read |= c->rights[i];
+    c->begins = false;
+    c->has_barrier = true;
+}
+
+static bool check_put(struct check *c, const struct op *op)
+{
+    const struct value *v = &c->p->values[op->v];
     if (op->kind == OP_TOTAL)
         c->added |= TG_BIT(op->v);
-    if (op->kind == OP_PUT && plan_is_made_tile(&c->p->values[op->v]) && c->p->values[op->v].summed &&
-        !(c->added >> op->v & 1))
+    if (op->kind != OP_PUT)
+        return true;
+    if (c->exchanged)
+        return broken(c, "puts the output where some still read the other thread block's part");
+    if (plan_is_made_tile(v) && v->summed && !(c->added >> op->v & 1))
         return broken(c, "puts a sum over heads that has not been made");
-    if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
+    if (v->space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
         return broken(c, "puts an output where another one is");
-    if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->stored >> op->a & 1))
+    if (v->space == SPACE_FRAGMENT && (c->stored >> op->a & 1))
         return broken(c, "puts an output where a store may still read the one of the step before");
-    if (!check_handed(c, op))
-        return false;
-    if (is_from_shared(c->p, op) && op->role != ROLE_LOAD &&
-        (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
+    return true;
+}
+
+static bool check_shared_store(struct check *c, const struct op *op)
+{
+    if (!is_from_shared(c->p, op))
+        return true;
+    if (op->role != ROLE_LOAD && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
         return broken(c, "a store from shared memory that is not put there, fenced, and whole");
-    if (is_from_shared(c->p, op) && c->lags)
+    if (c->lags)
         return broken(c, "stores before it has left the stage that the stores of the step before read");
-    c->storing |= is_from_shared(c->p, op);
-    c->stored |= is_from_shared(c->p, op) && op->a == op->v ? TG_BIT(op->v) : 0;
-    c->writing |= is_from_shared(c->p, op);
+    c->storing = c->writing = true;
+    c->stored |= op->a == op->v ? TG_BIT(op->v) : 0;
+    return true;
+}
+
+/* Of the step before. */
+static bool check_left_stage(struct check *c, const struct op *op)
+{
     bool behind = op->kind == OP_ARRIVE && op->sync == SYNC_BEHIND;
     const bool by_blocks = op->guard == GUARD_FEW || op->guard == GUARD_MANY;
     if (behind && c->of_head && op->guard != GUARD_FIRST && !(by_blocks && c->p->tiles == 1))
@@ -500,7 +518,18 @@ static bool check_sync(struct check *c, const struct op *op)
     c->storing &= !behind && !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
     c->lags &= !behind;
     c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
-    return check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
+    return true;
+}
+
+static bool check_sync(struct check *c, const struct op *op)
+{
+    if (!check_awaited(c, op))
+        return false;
+    note_barrier(c, op);
+    if (op->kind == OP_NEST && c->begins)
+        return broken(c, "begins the walk before all have read what they carry");
+    return check_put(c, op) && check_handed(c, op) && check_shared_store(c, op) && check_left_stage(c, op) &&
+           check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
 }
 
 static bool check_op(struct check *c, const struct op *op)

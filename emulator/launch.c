@@ -33,47 +33,41 @@ static u64 mix(u64 x)
     return x ^ x >> 31;
 }
 
-static u64 special_value(const struct cta *c, const struct warp *w, u32 special, u32 lane)
+/* Of one axis. `first` is that of x, which those of y and z follow. */
+static u64 special_of_axis(const struct cta *c, u32 first, u32 axis, u32 thread)
 {
     const u32 *block = c->launch->block, *grid = c->launch->grid, *cluster = c->launch->cluster;
-    const u32 t = w->id * LANES + lane;
-    switch (special) {
+    switch (first) {
     case SPECIAL_TID_X:
-        return t % block[0];
-    case SPECIAL_TID_Y:
-        return t / block[0] % block[1];
-    case SPECIAL_TID_Z:
-        return t / block[0] / block[1];
+        return axis == 0 ? thread % block[0] : axis == 1 ? thread / block[0] % block[1] : thread / block[0] / block[1];
     case SPECIAL_NTID_X:
-    case SPECIAL_NTID_Y:
-    case SPECIAL_NTID_Z:
-        return block[special - SPECIAL_NTID_X];
+        return block[axis];
     case SPECIAL_CTAID_X:
-    case SPECIAL_CTAID_Y:
-    case SPECIAL_CTAID_Z:
-        return c->id[special - SPECIAL_CTAID_X];
+        return c->id[axis];
     case SPECIAL_NCTAID_X:
-    case SPECIAL_NCTAID_Y:
-    case SPECIAL_NCTAID_Z:
-        return grid[special - SPECIAL_NCTAID_X];
+        return grid[axis];
     case SPECIAL_CLUSTERID_X:
-    case SPECIAL_CLUSTERID_Y:
-    case SPECIAL_CLUSTERID_Z:
-        return c->id[special - SPECIAL_CLUSTERID_X] / cluster[special - SPECIAL_CLUSTERID_X];
+        return c->id[axis] / cluster[axis];
     case SPECIAL_NCLUSTERID_X:
-    case SPECIAL_NCLUSTERID_Y:
-    case SPECIAL_NCLUSTERID_Z:
-        return grid[special - SPECIAL_NCLUSTERID_X] / cluster[special - SPECIAL_NCLUSTERID_X];
+        return grid[axis] / cluster[axis];
     case SPECIAL_CLUSTER_CTAID_X:
-    case SPECIAL_CLUSTER_CTAID_Y:
-    case SPECIAL_CLUSTER_CTAID_Z:
-        return c->id[special - SPECIAL_CLUSTER_CTAID_X] % cluster[special - SPECIAL_CLUSTER_CTAID_X];
+        return c->id[axis] % cluster[axis];
+    default: /* SPECIAL_CLUSTER_NCTAID_X */
+        return cluster[axis];
+    }
+}
+
+static u64 special_value(const struct cta *c, const struct warp *w, u32 special, u32 lane)
+{
+    static const u32 of_axes[] = {SPECIAL_TID_X,           SPECIAL_NTID_X,          SPECIAL_CTAID_X,
+                                  SPECIAL_NCTAID_X,        SPECIAL_CLUSTERID_X,     SPECIAL_NCLUSTERID_X,
+                                  SPECIAL_CLUSTER_CTAID_X, SPECIAL_CLUSTER_NCTAID_X};
+    for (u32 i = 0; i < sizeof of_axes / sizeof *of_axes; i++)
+        if (special - of_axes[i] < 3)
+            return special_of_axis(c, of_axes[i], special - of_axes[i], w->id * LANES + lane);
+    switch (special) {
     case SPECIAL_CLUSTER_CTARANK:
         return c->rank;
-    case SPECIAL_CLUSTER_NCTAID_X:
-    case SPECIAL_CLUSTER_NCTAID_Y:
-    case SPECIAL_CLUSTER_NCTAID_Z:
-        return cluster[special - SPECIAL_CLUSTER_NCTAID_X];
     case SPECIAL_CLUSTER_NCTARANK:
         return c->cluster->n;
     case SPECIAL_LANEID:
@@ -98,7 +92,7 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
         return ~((1u << lane) - 1);
     case SPECIAL_DYNAMIC_SMEM:
         return c->launch->dynamic_smem;
-    default:
+    default: /* SPECIAL_TOTAL_SMEM */
         return c->shared_bytes;
     }
 }

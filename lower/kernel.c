@@ -27,85 +27,95 @@ void debug_line(struct emit *e, int stmt)
     LLVMSetCurrentDebugLocation2(e->b, LLVMDIBuilderCreateDebugLocation(e->context, line, 0, e->debug_scope, NULL));
 }
 
-static void emit_other(struct emit *e, const struct op *op)
+/* ---- operations ---- */
+
+static void load(struct emit *e, const struct op *op)
 {
-    switch (op->kind) {
-    case OP_LOAD:
-        emit_load(e, op->v);
-        break;
-    case OP_COMMIT:
-        call0(e, "llvm.nvvm.cp.async.commit.group");
-        break;
-    case OP_WAIT:
-        call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, op->n));
-        break;
-    case OP_BARRIER:
-        if (op->flags & OP_CAREFUL)
-            careful_barrier(e, op);
-        else
-            barrier(e);
-        break;
-    case OP_ISSUE:
-        emit_issue(e, op->n);
-        break;
-    case OP_PROLOGUE:
-        if (e->p->thread_dim)
-            fetch_tokens(e, &e->p->nests[op->n]);
-        else
-            emit_prologue(e, op->n);
-        break;
-    case OP_ZERO:
-    case OP_COPY:
-        emit_zero(e, op);
-        break;
-    case OP_INIT:
-        emit_init(e, op);
-        break;
-    case OP_MAP:
-        emit_map(e, op);
-        break;
-    case OP_SCAN:
-        emit_scan(e, op);
-        break;
-    case OP_TOTAL:
-        if (e->p->thread_dim)
-            emit_total(e, op);
-        else
-            emit_member_sum(e, op);
-        break;
-    case OP_CONTRACT:
-        careful_contract(e, op);
-        break;
-    case OP_SOLVE:
-        if (e->p->thread_dim)
-            set(e, e->registers[op->v][0], real(e, 1));
-        else
-            emit_solve(e, op);
-        break;
-    case OP_DOT:
-        emit_dot(e, op);
-        break;
-    case OP_DECAY:
-        emit_decay(e, op);
-        break;
-    case OP_WALK:
-        walk_thread(e, op);
-        break;
-    case OP_COMPOSE:
-        (e->p->transition ? compose_by_values : compose_segments)(e, op);
-        break;
-    case OP_STORE:
-        emit_store(e, op);
-        break;
-    default:
-        break;
-    }
+    emit_load(e, op->v);
 }
+
+static void commit(struct emit *e, const struct op *op)
+{
+    (void)op;
+    call0(e, "llvm.nvvm.cp.async.commit.group");
+}
+
+static void wait(struct emit *e, const struct op *op)
+{
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, op->n));
+}
+
+static void meet(struct emit *e, const struct op *op)
+{
+    if (op->flags & OP_CAREFUL)
+        careful_barrier(e, op);
+    else
+        barrier(e);
+}
+
+static void issue(struct emit *e, const struct op *op)
+{
+    emit_issue(e, op->n);
+}
+
+static void begin_loads(struct emit *e, const struct op *op)
+{
+    if (e->p->thread_dim)
+        fetch_tokens(e, &e->p->nests[op->n]);
+    else
+        emit_prologue(e, op->n);
+}
+
+static void total(struct emit *e, const struct op *op)
+{
+    (e->p->thread_dim ? emit_total : emit_member_sum)(e, op);
+}
+
+static void invert(struct emit *e, const struct op *op)
+{
+    if (e->p->thread_dim)
+        set(e, e->registers[op->v][0], real(e, 1)); /* of one token */
+    else
+        emit_solve(e, op);
+}
+
+static void compose(struct emit *e, const struct op *op)
+{
+    (e->p->transition ? compose_by_values : compose_segments)(e, op);
+}
+
+typedef void emit_fn(struct emit *e, const struct op *op);
+
+/* None: nothing is emitted of it. */
+static emit_fn *const operations[OP_N_KINDS] = {
+    [OP_LOAD] = load,
+    [OP_COMMIT] = commit,
+    [OP_WAIT] = wait,
+    [OP_BARRIER] = meet,
+    [OP_ISSUE] = issue,
+    [OP_PROLOGUE] = begin_loads,
+    [OP_ZERO] = emit_zero,
+    [OP_COPY] = emit_zero,
+    [OP_INIT] = emit_init,
+    [OP_MAP] = emit_map,
+    [OP_SCAN] = emit_scan,
+    [OP_TOTAL] = total,
+    [OP_CONTRACT] = careful_contract,
+    [OP_SOLVE] = invert,
+    [OP_DOT] = emit_dot,
+    [OP_DECAY] = emit_decay,
+    [OP_WALK] = walk_thread,
+    [OP_COMPOSE] = compose,
+    [OP_STORE] = emit_store,
+};
 
 static void emit_op(struct emit *e, const struct op *op)
 {
     debug_line(e, op->stmt);
-    (is_of_channels(e->p, op) ? emit_channels : emit_other)(e, op);
+    if (is_of_channels(e->p, op))
+        emit_channels(e, op);
+    else if (operations[op->kind])
+        operations[op->kind](e, op);
     if (op->kind == OP_MAP || op->kind == OP_DOT) /* a copy is the same number */
         put_beside(e, op->v);
 }
