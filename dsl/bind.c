@@ -47,12 +47,22 @@ static void keep_axes(tg_schedule *schedule, const struct tg_slices *slices)
                 schedule->rows[r].row[d] = (tg_axis_role){0};
 }
 
+/* Has some row a length of segments that are not relayed? A table's roles without one are for its points. */
+static bool is_cut_by_rows(const tg_schedule *schedule)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < tg_row_count(schedule); r++) {
+        const tg_axis_role *segment = &schedule->rows[r].row[TG_SEG];
+        any |= segment->role != TG_ROLE_NONE && segment->role != TG_ROLE_R && segment->block > 0;
+    }
+    return any;
+}
+
 /* Slices: of what is bound, unless the table is for one algorithm alone. */
 static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg_slices *slices)
 {
     const bool is_own = schedule->algorithm != NULL;
-    const bool relays = tg_schedule_relays(schedule),
-               is_cut = !relays && tg_field_get(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT}) > 0;
+    const bool is_cut = is_cut_by_rows(schedule);
     const uint32_t declared = tg_row_count(schedule);
     schedule->algorithm = is_own ? schedule->algorithm : algorithm;
     if (schedule->n_rows > TG_MAX_ROWS)
@@ -65,7 +75,7 @@ static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg
         if (!is_own)
             keep_tiles(algorithm, row.outputs, TG_MAX_OUTPUTS);
         const tg_axis_role *segment = &row.row[TG_SEG];
-        if (segment->role == TG_ROLE_R ? segment->block == 0 : !is_cut)
+        if (segment->role != TG_ROLE_R && !is_cut)
             row.row[TG_SEG] = (tg_axis_role){0};
         if (is_there(schedule, &row, is_cut) || (is_own && !row.outputs[0]))
             schedule->rows[schedule->n_rows++] = row;
@@ -280,7 +290,8 @@ static void write_following(void *user, const char *text, size_t bytes)
     follow->writer->write(follow->writer->user, text, bytes);
 }
 
-/* A schedule that is cut has other rows than one that is not: it is compared with the point cut alike. */
+/* A schedule that is cut has other rows than one that is not: it is compared with the point cut alike, or, where it relays and
+ * the point does not, not at all. */
 void tg_variant_schedule_text(const tg_variant *variant, const tg_schedule *schedule, const tg_writer *writer)
 {
     const struct tg_field_at segment = {.field = TG_FIELD_SEGMENT};
@@ -291,8 +302,9 @@ void tg_variant_schedule_text(const tg_variant *variant, const tg_schedule *sche
     if (!find_point(variant, schedule->name, strlen(schedule->name), &table, &point) ||
         set_point(&table, point, &base, NULL) != TG_OK)
         return;
-    const uint32_t chunks = tg_field_get(schedule, segment);
-    if (tg_schedule_relays(schedule) == tg_schedule_relays(&base)) {
+    const bool relays = tg_schedule_relays(schedule), is_alike = relays == tg_schedule_relays(&base);
+    const uint32_t chunks = is_alike ? tg_field_get(schedule, segment) : 0;
+    if (is_alike || relays) {
         if (chunks != tg_field_get(&base, segment))
             tg_printf(writer, " seg=%u", chunks);
         tg_field_set(&base, segment, chunks);

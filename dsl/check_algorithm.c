@@ -103,6 +103,16 @@ static void check_drawn(struct check *check, const tg_tensor *tensor, const char
                  name);
 }
 
+/* Tensors that the compiler may add to those of a call. */
+static bool is_added(const char *name)
+{
+    static const char *const added[] = {"cu", "index", "count", "relayed", "turns"};
+    for (uint32_t i = 0; i < TG_COUNT(added); i++)
+        if (tg_same_name(name, added[i]))
+            return true;
+    return false;
+}
+
 static void check_tensor(struct check *check, const tg_algorithm *algorithm, uint32_t tile)
 {
     const tg_tensor *tensor = &algorithm->tensors[tile];
@@ -116,6 +126,8 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
             if (tg_same_name(algorithm->tensors[other].name, tensor->name))
                 tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other, tile, tensor->name);
     const char *name = tg_tile_text(algorithm, tile, &text);
+    if (is_added(tensor->name))
+        tg_fault(check, TG0105, "rename it", "tile %u is named '%s', as a tensor that the compiler adds", tile, name);
     check_steady(check, tensor, name);
     check_dtype(check, tensor, name);
     check_flags(check, tensor->flags, name);

@@ -622,6 +622,8 @@ void tg_check_roles(const struct kernel *k)
     for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
         check_cluster(k, dim);
         check_sharing(k, dim);
+        if (dim == TG_SEG)
+            check_block(k, dim);
         if (dim == TG_SEG || dim == TG_T || k->row->row[dim].role > TG_ROLE_W)
             continue;
         if (1u << dim & AROUND)

@@ -1,5 +1,6 @@
 /* dsl/check_segments.c - segments of a kernel: what it reads of their states, how these are composed, what is left behind them. */
 #include "dsl/check.h"
+#include "dsl/fields.h"
 
 /* What a row with segments reads of another one's, or of the caller's, are the states of the same segments: of so many
  * chunks. 0: it reads no states of segments. */
@@ -169,11 +170,22 @@ static bool reads_steady(const struct kernel *k, uint32_t tile)
            k->row->row[TG_CHUNK].role == TG_ROLE_P;
 }
 
+static bool is_cut(const tg_schedule *schedule)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < tg_row_count(schedule); r++)
+        any |= schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE && !tg_row_relays(&schedule->rows[r]);
+    return any;
+}
+
 /* Thread blocks that wait for one another go on with a state, and a row before them clears what they wait for. */
 static void check_relay(const struct kernel *k)
 {
     const bool walks = k->row->row[TG_CHUNK].role == TG_ROLE_W && k->row->mma == TG_MMA_WGMMA && tg_computes_carry(k);
-    if (!walks || k->row->row[TG_SEG].block == 0)
+    if (is_cut(k->schedule))
+        tg_fault(k->check, TG0251, "give seg either TG_R or the roles of segments, in all rows that have it",
+                 "%s: seg is relayed, and other rows are cut into segments", k->name);
+    else if (!walks || k->row->row[TG_SEG].block == 0)
         tg_fault(k->check, TG0251, "walk chunk with TG_MMA_WGMMA, and give seg a block; or leave seg out",
                  "%s: seg is relayed, but no state goes on from so many chunks to the next", k->name);
     else if (k->row == k->schedule->rows)

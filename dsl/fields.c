@@ -251,11 +251,12 @@ int tg_vary_apply(const tg_vary *vary, uint32_t value, tg_schedule *schedule)
 static const char *const mma_names[] = {"none", "sync", "tf32x3", "wgmma"};
 static const char *const role_names[] = {".", "P", "L", "W", "R"};
 
-/* "P/128", "CM2/256"; where role and cluster are as in `base` the block alone. */
-static void axis_text(const tg_writer *writer, const tg_axis_role *base, const tg_axis_role *axis)
+/* "P/128", "CM2/256"; where role and cluster are as in `base` the block alone, but for seg, of which a block alone is that of
+ * all rows. */
+static void axis_text(const tg_writer *writer, const tg_axis_role *base, const tg_axis_role *axis, uint32_t dim)
 {
     const uint32_t sharing = tg_sharing(*axis);
-    if (base->role == axis->role && base->cluster == axis->cluster) {
+    if (dim != TG_SEG && base->role == axis->role && base->cluster == axis->cluster) {
         tg_printf(writer, "%u", axis->block);
         return;
     }
@@ -268,37 +269,40 @@ static void axis_text(const tg_writer *writer, const tg_axis_role *base, const t
     tg_printf(writer, "/%u", axis->block);
 }
 
-/* The length of segments is one for all, and is written with their role where the base has none. */
 static bool is_same(const tg_schedule *a, const tg_schedule *b, struct tg_field_at at)
 {
     if (at.field == TG_FIELD_SEGMENT && !segment_of(a))
         return true;
-    if (at.field == TG_FIELD_BLOCK && at.dim == TG_SEG)
-        return a->rows[at.row].row[TG_SEG].role == b->rows[at.row].row[TG_SEG].role;
     if (at.field != TG_FIELD_BLOCK)
         return tg_field_get(a, at) == tg_field_get(b, at);
     return memcmp(&a->rows[at.row].row[at.dim], &b->rows[at.row].row[at.dim], sizeof(tg_axis_role)) == 0;
 }
 
-void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, const tg_writer *writer)
+/* A length of segments is that of all rows that have any, until one says its own. */
+void tg_schedule_diff(const tg_schedule *from, const tg_schedule *schedule, const tg_writer *writer)
 {
     static const tg_axis_role nothing;
+    const struct tg_field_at segment = {.field = TG_FIELD_SEGMENT};
+    tg_schedule base = *from;
     const char *separator = "";
     for (struct tg_field_at at = {0}; tg_field_next(schedule, &at);) {
-        const bool is_new = !tg_field_exists(base, at);
+        const bool is_new = !tg_field_exists(&base, at);
         const uint32_t value = tg_field_get(schedule, at);
-        if (!is_new && is_same(base, schedule, at))
+        if (!is_new && is_same(&base, schedule, at))
             continue;
         tg_printf(writer, "%s", separator);
         if (tg_field_is_of_row(at.field))
             tg_printf(writer, "%s.", row_name(schedule, at.row));
         tg_printf(writer, "%s=", tg_field_name(at));
         if (at.field == TG_FIELD_BLOCK)
-            axis_text(writer, is_new ? &nothing : &base->rows[at.row].row[at.dim], &schedule->rows[at.row].row[at.dim]);
+            axis_text(writer, is_new ? &nothing : &base.rows[at.row].row[at.dim], &schedule->rows[at.row].row[at.dim],
+                      at.dim);
         else if (at.field == TG_FIELD_MMA && value < TG_COUNT(mma_names))
             tg_printf(writer, "%s", mma_names[value]);
         else
             tg_printf(writer, "%u", value);
+        if (at.field == TG_FIELD_SEGMENT)
+            tg_field_set(&base, segment, value);
         separator = " ";
     }
 }
@@ -384,11 +388,11 @@ static bool parse_number(struct span text, uint32_t *value)
     return ok && number <= UINT16_MAX;
 }
 
-/* "P", "L", "W", "R", "C", "M2", "CM4" */
+/* "P", "L", "W", "R", "C", "M2", "CM4"; "." for none */
 static bool parse_role(struct span text, tg_axis_role *axis)
 {
     *axis = (tg_axis_role){.role = TG_ROLE_P};
-    for (uint8_t role = TG_ROLE_P; role < TG_COUNT(role_names); role++)
+    for (uint8_t role = TG_ROLE_NONE; role < TG_COUNT(role_names); role++)
         if (span_is(text, role_names[role])) {
             axis->role = role;
             return true;
@@ -421,7 +425,8 @@ static const char *parse_axis(struct span text, const tg_kernel_row *row, uint32
         axis->cluster = given.cluster;
     }
     if ((slash || !role.length) && !parse_number(number, &block))
-        return "a number of 0 to 65535";
+        return dim == TG_SEG ? "R and, after a slash, a block of at most 512; or such a block alone"
+                             : "a block of at most 512, or a role and, after a slash, such a block";
     axis->block = (uint16_t)block;
     tg_kernel_row changed = *row;
     changed.row[dim] = *axis;
@@ -447,7 +452,9 @@ static void apply_value(struct check *check, tg_schedule *schedule, struct span 
     else if (at.field == TG_FIELD_MMA)
         expected = parse_mma(text, &value);
     else
-        expected = parse_number(text, &value) ? tg_number_fault((tg_field)at.field, value) : "a number of 0 to 65535";
+        expected = parse_number(text, &value)     ? tg_number_fault((tg_field)at.field, value)
+                   : at.field == TG_FIELD_SEGMENT ? "0 to 512; a role is that of a kernel, KERNEL.seg=R/32"
+                                                  : "a number of 0 to 65535";
     if (at.field == TG_FIELD_SEGMENT && !expected && value && !segment_of(schedule))
         expected = "0: no kernel of the schedule has segments";
     if (expected)
@@ -483,7 +490,10 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
         uint8_t row = 0;
         if (!find_row(schedule, name, &row))
             say_no_row(check, schedule, name);
-        for (; find_row(schedule, name, &row) && find_field(check, schedule, field, row, &at); row++) {
+        const uint32_t before = check->errors; /* several rows may have the name */
+        for (;
+             check->errors == before && find_row(schedule, name, &row) && find_field(check, schedule, field, row, &at);
+             row++) {
             const bool has_role = value.length > 0 && (*value.start < '0' || *value.start > '9');
             if (at.field == TG_FIELD_SEGMENT && has_role)
                 at = (struct tg_field_at){TG_FIELD_BLOCK, row, TG_SEG};

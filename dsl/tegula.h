@@ -483,7 +483,8 @@ typedef enum tg_mma {
  * many chunks and leaves its state, in fp32, in the workspace; the one that walks the next ones of that sequence waits for it and
  * goes on from there, bit by bit as if one had walked all. Thread blocks begin in the order of the grid, in which all that walk the
  * first chunks come before those of the next ones: who is waited for has begun. What says that a state is there is cleared by the
- * first row, which therefore is another one. Nothing else is carried from chunk to chunk: no vector beside the state. */
+ * first row, which therefore is another one. Nothing else is carried from chunk to chunk: no vector beside the state. Rows may have
+ * different lengths; where one is relayed, none is cut into segments. */
 
 /* Pieces, for sequences that are long and too few: with .pieces = n > 1 all rows are launched for the first chunks of each sequence,
  * then for the next ones, n times; each piece is shorter than the one before (n, n - 1, ... 1 parts of the chunks). Walks begin
@@ -706,7 +707,7 @@ TG_API const char *tg_dim_name(uint32_t dim); /* "Lhq" */
 TG_API void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer);
 
 /* The schedule fields that differ from `base`, which has the same rows, as "chunk=128 H.Lhq=64 H.warps=4"; and back.
- * seg=32 is the length of segments. The axis of a row is a block alone, or with the role before it, as in the printed
+ * seg=32 is the length of segments, or of all that is relayed; walk.seg=R/32 that of one row, walk.seg=./0 none. The axis of a row is a block alone, or with the role before it, as in the printed
  * table: dQ.dqk=P/128, .dhv=C/256 (TG_CLUSTER), .dhv=M2/128 (TG_CAST), .member=L. mma is none, sync, tf32x3 or wgmma.
  * Rows of one name are changed together. Wisdom files and `tegula run --schedule` use this form. */
 TG_API void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, const tg_writer *writer);

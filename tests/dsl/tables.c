@@ -140,6 +140,11 @@ void test_table_texts(void **state)
     assert_text(&variant, "cut seg=0", whole, "cut seg=0");
     assert_text(&variant, "cut seg=8 chunk=128", cut, "cut chunk=128");
     assert_text(&variant, "short state.Lkv=64", cut, "cut seg=2 state.Lkv=64");
+    /* relayed, each row by its own length */
+    assert_text(&variant, "whole H.seg=R/4 seg=8", whole, "whole H.seg=R/8");
+    assert_text(&variant, "whole gates.seg=R/2 H.seg=R/4", whole, "whole gates.seg=R/2 H.seg=R/4");
+    assert_text(&variant, "cut seg=0 H.seg=R/4", whole, "cut seg=0 H.seg=R/4");
+    assert_text(&variant, "cut seg=0 H.seg=R/4 H.seg=./0", whole, "cut seg=0");
     assert_int_equal(tg_variant_schedule_named(&variant, "of-others", &s, &sink), TG_E_ARGUMENT);
     assert_int_equal(tg_variant_schedule_named(&variant, "narrow gone.warp=1", &s, &sink), TG_E_ARGUMENT);
     assert_string_equal(log.codes, "TG0243 TG0232");
