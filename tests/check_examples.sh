@@ -74,9 +74,9 @@ decays() {
 algorithm() {
     local mine=$work/algorithm.so
     check "algorithm: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" examples/algorithm/mine.c -lm -o "$mine"
-    check "algorithm: check" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
-    check "algorithm: packed" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=3,NH=2,T=90,dqk=40,dhv=72 --packed
-    check "algorithm: decode step" "$tegula" check --device emu --load "$mine" hgrn2 --tokens 1 \
+    check "algorithm: check" "$tegula" check --device emu --load "$mine" my-hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
+    check "algorithm: packed" "$tegula" check --device emu --load "$mine" my-hgrn2 --shape B=3,NH=2,T=90,dqk=40,dhv=72 --packed
+    check "algorithm: decode step" "$tegula" check --device emu --load "$mine" my-hgrn2 --tokens 1 \
         --shape B=3,NH=2,T=1,dqk=24,dhv=40
 }
 
@@ -122,7 +122,7 @@ whole_or_not() {
 quoted() {
     { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
     "${CC:-cc}" -std=c11 -shared -fPIC "-I$build/include" "$work/quoted.c" -lm -o "$work/quoted.so" &&
-        "$build/bin/tegula" compile --load "$work/quoted.so" hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
+        "$build/bin/tegula" compile --load "$work/quoted.so" my-hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
         grep -qF '"quo_te.c"' "$work"/quoted/*.H.ptx
 }
 

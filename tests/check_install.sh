@@ -97,7 +97,7 @@ examples_build() {
     check "variant of decays: builds" plugin ula variant/ula.c
     check "variant of decays: is right" checks ula ula B=1,NH=2,T=100,dqk=32,dhv=32
     check "algorithm: builds" plugin algorithm algorithm/mine.c
-    check "algorithm: is right" checks algorithm hgrn2 B=1,NH=2,T=100,dqk=32,dhv=32
+    check "algorithm: is right" checks algorithm my-hgrn2 B=1,NH=2,T=100,dqk=32,dhv=32
     check "algorithm with an epilogue: builds" plugin normed algorithm/normed.c
     check "algorithm with an epilogue: is right" checks normed normed-gla B=1,NH=2,T=100,dqk=32,dhv=64
 }

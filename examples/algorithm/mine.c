@@ -4,7 +4,7 @@
  *     f_t = sigmoid(x_t)      S_t = diag(f_t) S_{t-1} + (1 - f_t) v_t^T      h_t = scale S_t^T q_t
  *
  *     cc -std=c11 -shared -fPIC -Ibuild/include examples/algorithm/mine.c -lm -o build/algorithm.so
- *     build/bin/tegula check --load build/algorithm.so hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
+ *     build/bin/tegula check --load build/algorithm.so my-hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
  *
  * From dsl/tegula.h alone. Statements say what is computed for a chunk of tokens; the rows say by which kernels. The
  * recurrence at the end, in fp64, is what `check` compares with. */
@@ -73,7 +73,7 @@ static const tg_stmt body[] = {
 
 static const tg_algorithm algorithm = {
     TG_HEADER(tg_algorithm),
-    .name = "hgrn2",
+    .name = "my-hgrn2",
     .title = "HGRN2: forget gates that are keys",
     .file = __FILE__,
     .tensors = tensors,
@@ -153,15 +153,32 @@ static void oracle(const tg_oracle_call *c)
     free(state);
 }
 
-static const tg_schedule *const schedules[] = {&step, &two_level, NULL};
+/* What `tune` may vary. */
+static const tg_vary vary[] = {
+    {.field = TG_FIELD_CHUNK, .values = {64, 128, 256}, .line = __LINE__},
+    {.field = TG_FIELD_STAGES, .rows = {"H"}, .values = {2, 3}, .line = __LINE__},
+};
 
-static const tg_variant hgrn2 = {
+static const tg_space space = {
+    TG_HEADER(tg_space),
+    .name = "two-level",
+    .file = __FILE__,
+    .schedule = &two_level,
+    .vary = vary,
+    .n_vary = TG_COUNT(vary),
+};
+
+static const tg_schedule *const schedules[] = {&step, &two_level, NULL};
+static const tg_space *const spaces[] = {&space, NULL};
+
+static const tg_variant mine = {
     TG_HEADER(tg_variant),
-    .name = "hgrn2",
+    .name = "my-hgrn2",
     .algorithm = &algorithm,
     .schedules = schedules,
+    .spaces = spaces,
     .oracle = oracle,
 };
 
 /* What `--load` looks for. */
-TG_API const tg_variant *const tg_variants[] = {&hgrn2, NULL};
+TG_API const tg_variant *const tg_variants[] = {&mine, NULL};
