@@ -106,7 +106,7 @@ static bool is_meant(struct context *context)
 {
     const struct options *options = &context->options;
     if (options->n_args == 0 && options->roofline) {
-        complain(context, "name a variant", "--roofline is of one variant");
+        complain(context, "name a variant", "--roofline: expected a variant, found none");
         return false;
     }
     if (options->roofline && options->paper) {
@@ -122,7 +122,8 @@ static bool is_meant(struct context *context)
         return false;
     }
     if (options->svg && !options->roofline && !options->paper) {
-        complain(context, "add --roofline, or --paper fig5", "--svg: what should be drawn?");
+        complain(context, "add --roofline, or --paper fig5",
+                 "--svg: expected --roofline or --paper beside it, found neither");
         return false;
     }
     if (options->n_args == 0 && options->n_shapes == 0 && !options->paper &&

@@ -240,7 +240,10 @@ static int check_directions(struct check *check)
         check_skip_gradients(check);
         return code;
     }
-    complain(check->context, "leave out --grad", "%s has no backward", wanted->name);
+    const char *option = check->context->options.grad ? "--grad" : "--keep-states";
+    char hint[32];
+    snprintf(hint, sizeof hint, "leave out %s", option);
+    complain(check->context, hint, "%s: %s has no backward", option, wanted->name);
     return CODE_USAGE;
 }
 

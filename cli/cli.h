@@ -218,6 +218,14 @@ struct text {
 
 tg_writer text_writer(struct text *text);
 tg_writer file_writer(FILE *file);
+const char *text_of(const struct text *text);
+void text_free(struct text *text);
+/* "1.5 GiB" into a buffer of 32. */
+const char *bytes_text(double bytes, char buffer[32]);
+/* NaN and infinity, which JSON lacks, become null. */
+json_t *json_number(double x);
+/* One line of JSON on stdout; gives up the reference. */
+void json_print(json_t *object);
 
 /* ---- wrap.c: nothing that a terminal shows is wider than it, or than 100 columns ---- */
 
@@ -227,15 +235,6 @@ void print_list(FILE *to, int column, const char *text);
 void print_message(const char *text);
 /* From now on on standard output, unless it is no terminal. Not for JSON, nor for code. */
 void wrap_output(void);
-
-const char *text_of(const struct text *text);
-void text_free(struct text *text);
-/* "1.5 GiB" into a buffer of 32. */
-const char *bytes_text(double bytes, char buffer[32]);
-/* NaN and infinity, which JSON lacks, become null. */
-json_t *json_number(double x);
-/* One line of JSON on stdout; gives up the reference. */
-void json_print(json_t *object);
 
 /* ---- find.c: variants and schedules by name ---- */
 

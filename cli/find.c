@@ -36,7 +36,7 @@ bool plugin_load(struct context *context)
     snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
     struct stat there;
     if (stat(here, &there) != 0 || access(here, R_OK) != 0) {
-        complain(context, "compile it first: cc -std=c11 -shared -fPIC -I TEGULA mine.c -o mine.so",
+        complain(context, "compile it first: cc -std=c11 -shared -fPIC -Ibuild/include mine.c -o mine.so",
                  "--load %s: no such file, or it cannot be read", path);
         return false;
     }

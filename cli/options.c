@@ -265,8 +265,9 @@ static bool shape_cuts(struct context *context, tg_shape *shape)
 {
     const tg_cuts *cuts = &context->options.cuts;
     if (shape->batch != 1 && shape->batch != cuts->n) {
-        complain(context, "write B=1, or the number of sequences", "--cu has %lld sequences, --shape B=%lld",
-                 (long long)cuts->n, (long long)shape->batch);
+        complain(context, "write B=1, or the number of sequences",
+                 "--shape: B=%lld, expected 1 or the %lld sequences of --cu", (long long)shape->batch,
+                 (long long)cuts->n);
         return false;
     }
     shape->batch = cuts->n;
@@ -350,7 +351,7 @@ bool options_shape(struct context *context, tg_shape *shape)
         return false;
     }
     if (options->group && shape->heads % options->group != 0) {
-        complain(context, "choose a group that divides NH", "--group %lld does not divide NH = %lld",
+        complain(context, "choose a group that divides NH", "--group: %lld, expected a divisor of NH = %lld",
                  (long long)options->group, (long long)shape->heads);
         return false;
     }
@@ -366,7 +367,7 @@ bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
             return true;
         }
     }
-    complain(context, "choose bf16, f16 or f32", "--dtype: unknown type '%s'", text);
+    complain(context, "choose bf16, f16 or f32", "--dtype: '%s', expected bf16, f16 or f32", text);
     return false;
 }
 

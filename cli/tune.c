@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const double default_budget = 20; /* seconds: DESIGN section 5 */
+static const double default_budget = 20; /* seconds */
 
 /* ---- Ctrl-C ---- */
 

@@ -17,8 +17,7 @@ bool plan_is_for_heads(const tg_schedule *schedule, const tg_shape_class *shape,
  * that uses this needs; 0: it is none, or the caller's. */
 void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                  uint8_t place[TG_MAX_TILES]);
-/* states.c: how callers keep states. Is it one: an input or output [dqk, dhv] of a head? */
-/* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
+/* states.c: how callers keep states. Axes and type of a tensor in memory: of states as the class says, of others as declared. */
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 /* ... of a tile: one that is for a sum over heads in the input type (plan_is_for_heads). */

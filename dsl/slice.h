@@ -88,11 +88,11 @@ bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile);
 /* The algorithm has such tiles, or a SOLVE: a chunk is one block of positions, and its size the schedule's. */
 bool tg_has_one_chunk(const tg_algorithm *algorithm);
 
-/* Index of the statement whose `out`, `final_`, `transition` or `behind` is the tile, -1 when there is none. */
 static inline bool tg_stmt_has_final(const tg_stmt *stmt)
 {
     return stmt->op == TG_STMT_CARRY || stmt->op == TG_STMT_SHIFT;
 }
+/* Index of the statement whose `out`, `final_`, `transition` or `behind` is the tile, -1 when there is none. */
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
 /* Is it the out of a CARRY? */
 bool tg_tile_is_state(const tg_algorithm *algorithm, uint32_t tile);

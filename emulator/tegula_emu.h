@@ -12,25 +12,23 @@
  * seed 1. The library reads no environment variable and prints nothing.
  *
  * What a caller has to know
- *   - Launches run inside cuLaunchKernel; an execution fault is its result, and every later call's
- * (sticky), until the primary context is released or reset, or tgemu_reset() is called.
- *   - Device pointers are not host pointers. Addresses are never reused, so a stale one is always
- * found out.
- *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA
- * starts. In a cluster the addresses of its variables have the CTA's rank in the bits from 24 on.
- *   - Asynchronous copies and wgmma complete as late as they may, warps run in a random order. The
- * seed fixes both: the same seed gives the same run whatever the number of threads; a right kernel
- * gives the same result for every seed.
- *   - An arrival at an mbarrier of another CTA of the cluster orders what came before it only if it
- * is .release.cluster and the wait .acquire.cluster, as the memory model has it; or, at the scope of the CTA, what came before a
- * fence.acq_rel.cta and a fence.proxy.async, which are the same instructions as PTX 8.6's fence of a cluster's shared memory. A
- * relaxed arrival at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
- *   - Clusters tell each other of their stores by st.release and ld.acquire of gpu scope, and no otherwise: a kernel with fences of
- * gpu scope or atomics that release is trusted to do it right. Of a value that is released a warp finds, when it looks for the
- * first time, what was there before, unless it can know better.
- *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with
- * CUDA_ERROR_INVALID_IMAGE, as the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
- * report. */
+ *   - Launches run inside cuLaunchKernel. An execution fault is its result, and every later call's (sticky), until the
+ *     primary context is released or reset, or tgemu_reset() is called.
+ *   - Device pointers are not host pointers. Addresses are never reused, so a stale one is always found out.
+ *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA starts. In a cluster the
+ *     addresses of its variables have the CTA's rank in the bits from 24 on.
+ *   - Asynchronous copies and wgmma complete as late as they may, warps run in a random order. The seed fixes both: the
+ *     same seed gives the same run whatever the number of threads; a right kernel gives the same result for every seed.
+ *   - An arrival at an mbarrier of another CTA of the cluster orders what came before it only if it is .release.cluster and
+ *     the wait .acquire.cluster, as the memory model has it; or, at the scope of the CTA, what came before a
+ *     fence.acq_rel.cta and a fence.proxy.async, which are the same instructions as PTX 8.6's fence of a cluster's shared
+ *     memory. A relaxed arrival at the cluster's barrier orders only mbarriers before a fence.mbarrier_init.
+ *   - st.release and ld.acquire of gpu scope order the stores of different clusters, and nothing else does. A kernel with
+ *     fences of gpu scope, or with atomics that release or acquire, is trusted to order them. When a warp first looks at a
+ *     released value, it finds the one before, unless it can know better.
+ *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with CUDA_ERROR_INVALID_IMAGE, as
+ *     the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT
+ *     error log and in the report. */
 #ifndef TEGULA_EMU_H
 #define TEGULA_EMU_H
 

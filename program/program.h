@@ -45,7 +45,7 @@ typedef enum tg_severity { TG_NOTE, TG_WARNING, TG_ERROR } tg_severity;
 /* One message. Strings live only during the sink's call. */
 typedef struct tg_diag {
     tg_severity severity;
-    const char *code;    /* stable, "TG0412"; listed in the codes.def of dsl/, compiler/ and program/ */
+    const char *code;    /* stable, "TG0412"; listed in the codes.def of the folder that reports it */
     const char *file;    /* where the user wrote the statement, or the file read; may be NULL */
     int line;            /* 0 when there is none */
     const char *message; /* what is wrong: the field, what was expected, what was found */
@@ -72,7 +72,7 @@ TG_API const char *tg_status_name(tg_status status);
 
 /* Element types. TG_IO stands, in declarations only, for the type of the inputs (bf16, f16 or f32).
  * TG_F32X2 is an unevaluated sum hi + lo of two floats, interleaved, 8 bytes: cumulative log gates
- * need more than 24 bits when |b| is in the thousands (reference: hazard 9.2). */
+ * need more than 24 bits when |b| is in the thousands. */
 typedef enum tg_dtype {
     TG_DTYPE_NONE = 0,
     TG_IO = 1,

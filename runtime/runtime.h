@@ -19,7 +19,7 @@ typedef struct tg_module tg_module;
 
 /* What the tuner, the cost model and the compiler want to know about a GPU. */
 typedef struct tg_device {
-    uint32_t struct_size;
+    uint32_t struct_size; /* out: sizeof(tg_device) */
     char name[64];
     int ordinal;
     int cc_major, cc_minor; /* compute capability */
@@ -37,7 +37,9 @@ typedef struct tg_device {
 TG_API tg_status tg_driver_open(const char *path, tg_driver **driver, const tg_sink *sink);
 TG_API void tg_driver_close(tg_driver *driver);
 
+/* GPUs that the driver shows. */
 TG_API tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *sink);
+/* Of one of them, 0 .. count - 1; *device is written whole. */
 TG_API tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device, const tg_sink *sink);
 
 /* Makes the primary context of a device current on this thread / gives it back, after which no
@@ -144,14 +146,11 @@ TG_API tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes,
 TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program, const tg_sink *sink);
 TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program, const tg_sink *sink);
 
-/* Wisdom: a text file of tuning results, one line per (variant, device, dtype, shape):
- *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 |
- * 431000 ns Lookup returns the best match: same variant, device (empty: any), cc, dtype, dqk and dhv
- * exactly, then the nearest shape by log distance of tokens and batch*heads. A missing file has nothing in
- * it; damaged lines are warnings and left out. Adding replaces the entry of the same shape; written
- * by rename under a lock file, folders created when missing. Text fields may hold anything
- * printable but '|'. A text in memory, which messages call `name`, is looked into by
- * tg_wisdom_find_in; tg_wisdom_each calls back for each of its entries. */
+/* Wisdom: a text file of tuning results, a line for each variant, device, type and shape:
+ *
+ *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 | 431000 ns
+ *
+ * Text fields may hold anything printable but '|'. */
 typedef struct tg_wisdom {
     char variant[32], device[64], dtype[8];
     int cc; /* 90 */
@@ -160,12 +159,18 @@ typedef struct tg_wisdom {
     int64_t chunk;
     double milliseconds;
 } tg_wisdom;
+
+/* The entry that matches best: the same variant, device (empty: any), cc, dtype, dqk and dhv, and of these the nearest shape by
+ * log distance of tokens and of batch * heads. A missing file has no entries; damaged lines are warnings and left out. */
 TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found, int *is_found,
                                 const tg_sink *sink);
+/* The same in a text in memory, which messages call `name`. */
 TG_API tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted, tg_wisdom *found,
                                    int *is_found, const tg_sink *sink);
+/* Calls back for each entry of such a text, in its order. */
 TG_API tg_status tg_wisdom_each(const char *text, const char *name, void (*visit)(void *user, const tg_wisdom *entry),
                                 void *user, const tg_sink *sink);
+/* Replaces the entry of the same shape. Written by rename under a lock file; missing folders are created. */
 TG_API tg_status tg_wisdom_add(const char *path, const tg_wisdom *entry, const tg_sink *sink);
 
 #ifdef __cplusplus

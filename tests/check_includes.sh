@@ -58,7 +58,8 @@ unlisted_codes() {
 
 # Sections of a document that is not in this repository.
 foreign_citations() {
-    grep -rnE 'reference (section )?[0-9]' --include='*.[ch]' --include='*.inc' dsl compiler lower variants runtime program tuning
+    grep -rnE 'reference:? (section |hazard )?[0-9]|DESIGN|hazard [0-9]' --include='*.[ch]' --include='*.inc' \
+        dsl compiler lower variants runtime program tuning interpreter jit cli emulator torch tests
 }
 
 check "program includes program" none wrong_includes program program/

@@ -1,4 +1,4 @@
-/* tuning/judge.c - how far from the fp64 truth a kernel's outputs may be (DESIGN section 4). */
+/* tuning/judge.c - how far from the fp64 truth a kernel's outputs may be (CONTRIBUTING.md, How it is checked). */
 #include "tuning/tuning.h"
 
 #include <math.h>

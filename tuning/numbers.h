@@ -59,7 +59,7 @@ typedef struct tg_const_array {
 /* Both of the same length; they may be one array only if the element sizes are equal. */
 TG_API void tg_num_convert(tg_array to, tg_const_array from);
 
-/* ---- comparison (the metric of DESIGN, "Numbers that must be right") ---- */
+/* ---- comparison (RMS of x - ref over RMS of ref; largest |x - ref| over largest |ref|) ---- */
 
 /* rms_ratio is RMS(x - ref) / RMS(ref), max_ratio is max |x - ref| / max |ref|. Where ref is zero
  * throughout there is nothing to divide by, and both are absolute.

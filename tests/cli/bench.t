@@ -216,7 +216,7 @@ too large to emulate
 bench --roofline --shape B=1,NH=1,T=64,dqk=16,dhv=16 --device emu
 -- exit 2
 -- stderr
---roofline is of one variant
+--roofline: expected a variant, found none
 
 -- case two figures at once
 -- args
@@ -237,7 +237,7 @@ a figure of --paper is of one shape
 bench mlstm-sig --shape B=1,NH=1,T=64,dqk=16,dhv=16 --svg f.svg --device emu
 -- exit 2
 -- stderr
---svg: what should be drawn?
+--svg: expected --roofline or --paper beside it, found neither
 hint: add --roofline, or --paper fig5
 
 -- case more schedules than fit a table

@@ -19,7 +19,7 @@ check linear --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 4 --layout bthd --grad 
 check mamba2 --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 3 --device emu
 -- exit 2
 -- stderr
---group 3 does not divide NH = 4
+--group: 3, expected a divisor of NH = 4
 hint: choose a group that divides NH
 
 -- case the same, for the clock
@@ -27,7 +27,7 @@ hint: choose a group that divides NH
 bench mamba2 --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 3 --device emu
 -- exit 2
 -- stderr
---group 3 does not divide NH = 4
+--group: 3, expected a divisor of NH = 4
 
 -- case a group that is not the file's
 -- args
@@ -126,7 +126,7 @@ check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 0,x,40 --device emu
 check linear --shape B=4,NH=2,T=40,dqk=16,dhv=32 --cu 0,10,40 --device emu
 -- exit 2
 -- stderr
---cu has 2 sequences, --shape B=4
+--shape: B=4, expected 1 or the 2 sequences of --cu
 
 -- case boundaries of a file that fall
 -- tensors x.safetensors

@@ -130,7 +130,7 @@ run mlstm-sig --scale=-1
 explain mlstm-sig --dtype int8
 -- exit 2
 -- stderr
---dtype: unknown type 'int8'
+--dtype: 'int8', expected bf16, f16 or f32
 hint: choose bf16, f16 or f32
 
 -- case an architecture that is none
@@ -195,7 +195,7 @@ explain mlstm-sig --json --dtype int8
 -- exit 2
 -- stdout
 "ok":false
-unknown type 'int8'
+--dtype: 'int8', expected bf16, f16 or f32
 
 -- case tune's help says where its results go, and what else is looked into
 -- args

@@ -1,6 +1,6 @@
 /* tests/kernels/judge.c - how far from the fp64 oracle an output may be.
  *
- * The limits are those of DESIGN section 4, which tuning/judge.c keeps and explains, over the RMS of
+ * The limits are those that tuning/judge.c keeps and explains, over the RMS of
  * the output. That measure fails where an output is small because large parts of it cancel, or
  * grows without bound near a zero that something is divided by: there an error of a rounding's size
  * in the parts is large in the result, whoever computes it. How large is measured, not guessed: the
