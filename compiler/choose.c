@@ -146,7 +146,7 @@ static void say_why_not(const tg_variant *variant, const tg_target *target, cons
         if (status != TG_OK || takes_chunk(&s, chunk))
             continue;
         is_told = true;
-        tg_report(sink, TG_ERROR, "TG0542", s.file, s.rows[0].line, NULL,
+        tg_report(sink, TG_ERROR, "TG0542", s.file, s.rows[0].line, "choose such a size, or leave it out",
                   "schedule %s: chunk size %lld, expected a multiple of %u%s", s.name, (long long)chunk,
                   plan_chunk_multiple(&s), chunk_most(&s) ? " and no more" : "");
     }

@@ -67,28 +67,28 @@ bool plan_check_shape(const tg_algorithm *algorithm, const tg_shape_class *shape
     bool ok = true;
     for (int i = 0; i < 2; i++)
         if (dims[i] < 16 || dims[i] > 512 || dims[i] % 8) {
-            tg_report(sink, TG_ERROR, "TG0540", NULL, 0, NULL, "%s is %u; it must be a multiple of 8 from 16 to 512",
-                      i ? "dhv" : "dqk", dims[i]);
+            tg_report(sink, TG_ERROR, "TG0540", NULL, 0, "pad the tensors with zeros, or cut the heads",
+                      "%s is %u; expected a multiple of 8 from 16 to 512", i ? "dhv" : "dqk", dims[i]);
             ok = false;
         }
     if (shape->io != TG_BF16 && shape->io != TG_F16 && shape->io != TG_F32) {
-        tg_report(sink, TG_ERROR, "TG0541", NULL, 0, NULL, "input type %s; expected bf16, f16 or f32",
+        tg_report(sink, TG_ERROR, "TG0541", NULL, 0, "convert the inputs", "input type %s; expected bf16, f16 or f32",
                   tg_dtype_name(shape->io));
         ok = false;
     }
     if (shape->pooled > TG_POOL_CHUNKS) {
-        tg_report(sink, TG_ERROR, "TG0551", NULL, 0, NULL, "pool of kind %u; expected 0..%d (tg_pooling)",
-                  shape->pooled, TG_POOL_CHUNKS);
+        tg_report(sink, TG_ERROR, "TG0551", NULL, 0, "choose one of these",
+                  "pool of kind %u; expected 0..%d (tg_pooling)", shape->pooled, TG_POOL_CHUNKS);
         ok = false;
     }
     if (shape->state && shape->state != TG_BF16 && shape->state != TG_F16 && shape->state != TG_F32) {
-        tg_report(sink, TG_ERROR, "TG0550", NULL, 0, NULL, "type of states %s; expected bf16, f16 or f32",
-                  tg_dtype_name((tg_dtype)shape->state));
+        tg_report(sink, TG_ERROR, "TG0550", NULL, 0, "choose one of these",
+                  "type of states %s; expected bf16, f16 or f32", tg_dtype_name((tg_dtype)shape->state));
         ok = false;
     }
     if (group_of(shape) > 65536) {
-        tg_report(sink, TG_ERROR, "TG0544", NULL, 0, NULL, "group is %u; a group has at most 65536 heads",
-                  shape->group);
+        tg_report(sink, TG_ERROR, "TG0544", NULL, 0, "repeat the shared tensors",
+                  "group is %u; expected at most 65536 heads", shape->group);
         ok = false;
     }
     return check_states(algorithm, shape, sink) && ok;
@@ -108,16 +108,15 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
             "none",
             s->name);
     else if (s->max_tokens && shape->pooled == TG_POOL_CHUNKS)
-        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line, "store them behind every token",
-                  "schedule %s: a decode step has no chunks behind which to store states", s->name);
+        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line, "store them after every token",
+                  "schedule %s: states after every chunk, but a decode step has no chunks", s->name);
     else if (s->max_tokens)
         tg_report(sink, TG_ERROR, "TG0545", s->file, s->rows[0].line, "take a schedule without max_tokens",
-                  "schedule %s: a decode step of at most %u tokens cannot do %u", s->name, s->max_tokens,
-                  shape->tokens);
+                  "schedule %s: a decode step of at most %u tokens, found %u", s->name, s->max_tokens, shape->tokens);
     else
-        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line, "take a decode step, or packed sequences",
-                  "schedule %s: %s of decode steps alone, which it is none of", s->name,
-                  shape->counted ? "counts of tokens are" : "states behind every token are");
+        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line,
+                  "take a schedule with max_tokens, or packed sequences", "schedule %s: %s, expected a decode step",
+                  s->name, shape->counted ? "counts of tokens" : "states after every token");
     return false;
 }
 
@@ -176,8 +175,9 @@ static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
     const uint32_t multiple = plan_chunk_multiple(s);
     if (s->chunk % multiple == 0)
         return true;
-    tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, NULL,
-              "schedule %s: chunk size %u is not a multiple of its position blocks (%u)", s->name, s->chunk, multiple);
+    tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, "change the chunk size, or the blocks of positions",
+              "schedule %s: chunk size %u, expected a multiple of %u, as its blocks of positions are", s->name,
+              s->chunk, multiple);
     return false;
 }
 

@@ -125,8 +125,8 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
                 continue;
             if (program->n_tensors == TG_MAX_TENSORS - N_ADDED) {
-                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory",
-                          a->name, TG_MAX_TENSORS - N_ADDED);
+                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, "write fewer intermediates to memory",
+                          "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS - N_ADDED);
                 return false;
             }
             index[t] = (uint8_t)program->n_tensors;
