@@ -447,10 +447,12 @@ static void rows_of_few_are_few(void **state)
 {
     (void)state;
     const tg_verdict is_off = {.ok = false}, is_right = {.ok = true}, not_finite = {.error = {.finite_mismatch = true}};
-    tg_host_tensor h = {.rank = 4, .extent = {1, 2, 31, 24}, .n = 1488},
-                   gate = {.rank = 3, .extent = {1, 2, 31}, .n = 62};
+    tg_host_tensor h = {.rank = 4, .extent = {1, 2, 31, 24}, .n = 1488, .has_tokens = true},
+                   gate = {.rank = 3, .extent = {1, 2, 31}, .n = 62, .has_tokens = true},
+                   n0 = {.rank = 3, .extent = {2, 1, 40}, .n = 80};
     assert_true(tg_verdict_is_of_few(&is_off, &h));
     assert_true(tg_verdict_is_of_few(&is_off, &gate));
+    assert_true(tg_verdict_is_of_few(&is_off, &n0));
     assert_false(tg_verdict_is_of_few(&is_right, &h));
     assert_false(tg_verdict_is_of_few(&not_finite, &h));
     h.extent[2] = gate.extent[2] = 32;

@@ -117,7 +117,8 @@ static const double less_than_all = 0.9; /* zeros are never right */
 
 bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor)
 {
-    const bool has_rows = tensor->rank > 3 && tensor->extent[tensor->rank - 1] > 0;
+    const bool is_of_rows = tensor->rank > 3 || (tensor->rank == 3 && !tensor->has_tokens); /* n0 has rows of dqk */
+    const bool has_rows = is_of_rows && tensor->extent[tensor->rank - 1] > 0;
     const size_t n = has_rows ? tensor->n / (size_t)tensor->extent[tensor->rank - 1] : tensor->n;
     return !verdict->ok && !verdict->error.finite_mismatch && n < FEW;
 }

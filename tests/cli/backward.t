@@ -375,3 +375,10 @@ TG0119
 r: drawn is 99, expected at most 11
 ! TG0224
 ! TG0407
+
+-- case a row of numbers counts as one: the normaliser's gradient of two sequences is two numbers
+-- args
+check mlstm-sig-norm --seed 111 --grad --device emu --shape B=2,NH=1,T=650,dqk=32,dhv=40
+-- exit 0
+-- stdout
+grad.n0
