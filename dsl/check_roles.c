@@ -325,11 +325,11 @@ static void check_shift(const struct kernel *k, const tg_stmt *stmt)
         tg_fault(k->check, TG0247, "let a row with TG_MMA_NONE do it", "%s: it shifts %s, but mma is not TG_MMA_NONE",
                  k->name, tg_tile_text(algorithm, base, &text));
     if (tg_row_lists(k->row, TG_OPERAND_TILE(stmt->out)))
-        tg_fault(k->check, TG0247, "list what is made of it", "%s: it lists %s, which is another tile one token on",
+        tg_fault(k->check, TG0247, "list what is made of it", "%s: it lists %s, the shifted copy of another tile",
                  k->name, tg_tile_text(algorithm, TG_OPERAND_TILE(stmt->out), &text));
     if (tg_row_lists(k->row, TG_OPERAND_TILE(stmt->final_)) && k->row->row[TG_CHUNK].role == TG_ROLE_P)
         tg_fault(k->check, TG0247, "list it in a row of its own",
-                 "%s: it lists %s, of which a sequence has one, but its chunks are parallel", k->name,
+                 "%s: it lists %s, one for each sequence, but its chunks are parallel", k->name,
                  tg_tile_text(algorithm, TG_OPERAND_TILE(stmt->final_), &text));
 }
 
@@ -449,7 +449,7 @@ static void check_token_outputs(const struct kernel *k)
             by_chunk |= tensor->axes[a] == TG_CHUNK;
         if (by_chunk)
             tg_fault(k->check, TG0245, "let it stay on chip, or take TG_W(1) without .max_tokens",
-                     "%s: it writes %s of every token, but of a decode step memory has one chunk", k->name,
+                     "%s: it writes %s for every token, but for a decode step memory holds one chunk", k->name,
                      tensor->name);
     }
 }

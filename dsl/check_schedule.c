@@ -79,7 +79,7 @@ static void check_row_alone(const struct kernel *k)
             tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: role %u of %s is unknown", k->name,
                      k->row->row[dim].role, tg_dim_name(dim));
         else if (k->row->row[dim].role == TG_ROLE_R && dim != TG_SEG)
-            tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: %s is relayed, which seg alone can be", k->name,
+            tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: %s is relayed; only seg can be relayed", k->name,
                      tg_dim_name(dim));
     if (k->row->outputs[0] == 0)
         tg_fault(k->check, TG0206, "list the tiles it writes in .outputs", "%s writes nothing", k->name);

@@ -115,7 +115,7 @@ static void check_ends(const struct kernel *k)
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
         if (!tg_tile_is_steady(algorithm, k->row->outputs[i]))
             tg_fault(k->check, TG0249, "leave seg out, or declare it TG_STEADY",
-                     "%s: it has the last chunk of each segment alone, but lists %s, which is not TG_STEADY", k->name,
+                     "%s: it visits only the last chunk of each segment, but lists %s, which is not TG_STEADY", k->name,
                      tg_tile_text(algorithm, k->row->outputs[i], &text));
     if (k->row->row[TG_SEG].block == 0)
         tg_fault(k->check, TG0249, "give it that of the other rows", "%s: seg has no block", k->name);
@@ -159,7 +159,7 @@ static void check_left(const struct kernel *k)
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++)
         if (read_segments(k, tile) && tg_tile_is_of_ends(algorithm, tile))
             tg_fault(k->check, TG0249, "let a row with TG_P for seg and for chunk read it",
-                     "%s: it reads %s, of which there is that behind the last chunk of each segment alone", k->name,
+                     "%s: it reads %s, which exists only after the last chunk of each segment", k->name,
                      tg_tile_text(algorithm, tile, &text));
 }
 
@@ -190,7 +190,8 @@ static void check_relay(const struct kernel *k)
                  "%s: seg is relayed, but no state goes on from so many chunks to the next", k->name);
     else if (k->row == k->schedule->rows)
         tg_fault(k->check, TG0251, "let a row before it write something that it reads, or leave seg out",
-                 "%s: seg is relayed in the first row, and none before it clears what thread blocks wait for", k->name);
+                 "%s: seg is relayed in the first row; a row before it must clear what thread blocks wait for",
+                 k->name);
 }
 
 /* A segment starts from nothing and its state goes to memory, or from what such rows have written and
@@ -222,7 +223,7 @@ void tg_check_segments(const struct kernel *k)
                      tg_tile_text(k->schedule->algorithm, tile, &text));
         if (!entered && chunks && !reads_steady(k, tile))
             tg_fault(k->check, TG0225, "give this row TG_P and the same block of seg",
-                     "%s: it reads %s, which is by segments of %u chunks", k->name,
+                     "%s: it reads %s, which has one entry for each segment of %u chunks", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text), chunks);
     }
     if (tg_row_relays(k->row)) {

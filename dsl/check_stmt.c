@@ -539,9 +539,10 @@ static void check_transposed(const struct subject *s)
                           ((other->flags ^ s->stmt->flags) & TG_REVERSE) && TG_OPERAND_TILE(other->transition) == tile;
     if (tile &&
         !(is_other && is_like(&s->algorithm->tensors[out], &s->algorithm->tensors[TG_OPERAND_TILE(other->out)])))
-        tg_fault(
-            s->check, TG0170, "name the transition of an earlier CARRY with the same axes and the other TG_REVERSE",
-            "CARRY: transposed is %s, which is none that goes the other way", tg_tile_text(s->algorithm, tile, &text));
+        tg_fault(s->check, TG0170,
+                 "name the transition of an earlier CARRY with the same axes and the other TG_REVERSE",
+                 "CARRY: transposed is %s, expected the transition of a CARRY in the other direction",
+                 tg_tile_text(s->algorithm, tile, &text));
 }
 
 static void check_carry(const struct subject *s)

@@ -309,7 +309,7 @@ class _Call:
         if self.form.pooled != _c.POOL_TOKENS:
             for slots in zip(*(host[name] for name in ("index", "index_out") if name in host)):
                 if max(slots) < 0:
-                    raise wrong("index", "a slot of each sequence, to begin or to end with", "none of one")
+                    raise wrong("index", "a slot for every sequence, to begin or to end with", "a sequence without one")
 
     def _check_slots(self, name, values):
         pools = [self.views[t.name] for t in self.of.tensors.values() if t.is_state and t.name in self.views and

@@ -401,7 +401,7 @@ class Errors(unittest.TestCase):
         self.fails("cu", "end with T = 40", "[0, 7]", cu=np.array([0, 7], np.int32),
                    **{n: x[n][:1] for n in ("q", "k", "v", "a", "S0")})
         self.fails("index", "slots below 2", "[0, 2]", index=np.array([0, 2]), S=np.zeros((2, 2, 16, 24), f32))
-        self.fails("index", "a slot of each sequence", "none of one", index=np.array([0, -1]),
+        self.fails("index", "a slot for every sequence", "a sequence without one", index=np.array([0, -1]),
                    S=np.zeros((2, 2, 16, 24), f32))
         self.fails("count", "up to T = 3", "[1, 4]", index=np.array([0, 1]), count=np.array([1, 4]), step=True,
                    **{**inputs(T=3), "S": np.zeros((2, 2, 16, 24), f32)})
