@@ -5,6 +5,7 @@
 #include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
 #include "dsl/fields.h"
+#include "program/text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -13,27 +14,9 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-struct text {
-    char *bytes;
-    size_t size, capacity;
-    bool failed;
-};
-
 static void text_write(void *user, const char *bytes, size_t n)
 {
-    struct text *t = user;
-    if (t->size + n + 1 > t->capacity) {
-        const size_t capacity = (t->size + n + 1) * 2;
-        char *grown = realloc(t->bytes, capacity);
-        t->failed |= !grown;
-        if (!grown)
-            return;
-        t->bytes = grown;
-        t->capacity = capacity;
-    }
-    memcpy(t->bytes + t->size, bytes, n);
-    t->size += n;
-    t->bytes[t->size] = 0;
+    text_add(user, bytes, n);
 }
 
 static bool has_matrix_state(const tg_algorithm *algorithm)
@@ -240,8 +223,11 @@ static void keep_message(void *user, const tg_diag *d)
 
 static void replay(const struct text *messages, const tg_sink *sink)
 {
-    const char *at = messages->bytes, *end = at + messages->size;
-    while (at && at < end) {
+    const char *at = messages->bytes, *end = at ? at + messages->size : at;
+    if (messages->is_failed)
+        tg_report(sink, TG_ERROR, "TG0799", NULL, 0, "compile for fewer shapes",
+                  "no host memory for a kernel's messages");
+    while (!messages->is_failed && at < end) {
         const char *field[6];
         for (int i = 0; i < 6; i++, at += strlen(at) + 1)
             field[i] = at;

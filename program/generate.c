@@ -65,7 +65,7 @@ tg_status tg_set_c(const tg_set *set, const char *name, char **source, char **he
     *source = expand_all(source_template, &keys);
     *header = expand_all(header_template, &keys);
     for (size_t i = 0; i < keys.n; i++)
-        free(keys.row[i].value.data);
+        free(keys.row[i].value.bytes);
     if (*source && *header)
         return TG_OK;
     free(*source);

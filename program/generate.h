@@ -6,16 +6,10 @@
 #define TEGULA_GENERATE_H
 
 #include "program/set.h"
+#include "program/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* Text that grows; a failed allocation makes every later append a no-op. */
-struct text {
-    char *data;
-    size_t length, capacity;
-    bool is_failed;
-};
 
 /* Keys of the templates and their values. */
 enum { MAX_KEYS = 44 };

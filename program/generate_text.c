@@ -1,4 +1,4 @@
-/* program/generate_text.c - text that grows, templates with keys, and the names that C and C++ leave free. */
+/* program/generate_text.c - templates with keys, and the names that C and C++ leave free. */
 #include "program/generate.h"
 #include "program/fail.h"
 
@@ -8,38 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(struct text *text, size_t more)
-{
-    if (text->is_failed || more < text->capacity - text->length)
-        return !text->is_failed;
-    size_t capacity = 2 * text->capacity + more + 1;
-    char *data = realloc(text->data, capacity);
-    text->is_failed = data == NULL;
-    if (!data)
-        return false;
-    text->data = data;
-    text->capacity = capacity;
-    return true;
-}
-
-static void append_bytes(struct text *text, const char *bytes, size_t n)
-{
-    if (!reserve(text, n))
-        return;
-    memcpy(text->data + text->length, bytes, n);
-    text->length += n;
-    text->data[text->length] = '\0';
-}
-
 void gen_append(struct text *text, const char *format, ...)
 {
     va_list values, again;
     va_start(values, format);
     va_copy(again, values);
     const int n = vsnprintf(NULL, 0, format, values);
-    if (n >= 0 && reserve(text, (size_t)n + 1)) {
-        vsnprintf(text->data + text->length, (size_t)n + 1, format, again);
-        text->length += (size_t)n;
+    if (n >= 0 && text_reserve(text, (size_t)n + 1)) {
+        vsnprintf(text->bytes + text->size, (size_t)n + 1, format, again);
+        text->size += (size_t)n;
     }
     va_end(again);
     va_end(values);
@@ -69,17 +46,17 @@ char *gen_expand(const char *template_text, const struct keys *keys)
     for (const char *at; (at = strchr(rest, '@')) != NULL;) {
         size_t length = strcspn(at + 1, "@");
         const struct text *value = find_key(keys, at + 1, length);
-        append_bytes(&out, rest, (size_t)(at - rest));
+        text_add(&out, rest, (size_t)(at - rest));
         if (value && !value->is_failed)
-            append_bytes(&out, value->data, value->length);
+            text_add(&out, value->bytes, value->size);
         else
             out.is_failed = true;
         rest = at + length + 2;
     }
-    append_bytes(&out, rest, strlen(rest));
+    text_add(&out, rest, strlen(rest));
     if (!out.is_failed)
-        return out.data;
-    free(out.data);
+        return out.bytes;
+    free(out.bytes);
     return NULL;
 }
 
