@@ -239,6 +239,7 @@ RUN(st)
     u64 address[LANES];
     u32 shared = 0;
     const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type), n = in->n_ops - 3; /* base, offset, hint */
+    const bool releases = in->mod[MOD_STRONG] == STRONG_RELEASE && in->mod[MOD_SCOPE] >= SCOPE_GPU;
     w->cta->cluster->store_id++;
     FOR_LANES(l, mask)
     {
@@ -258,7 +259,7 @@ RUN(st)
                 return;
         } else if (p.space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;
-            if (in->mod[MOD_STRONG] == STRONG_RELEASE && in->mod[MOD_SCOPE] >= SCOPE_GPU)
+            if (releases)
                 release_announce(w, w->cta->cached[in->serial], p.address, bytes);
             if (!owner_store(w, in, (int)l, p.address, bytes * n, strength(in), to, value))
                 return;
@@ -266,6 +267,7 @@ RUN(st)
         }
         memcpy(to, value, bytes * n);
     }
+    w->cta->cluster->now += releases;
     if (shared)
         count_wavefronts(w->cta, address, shared, bytes * n);
 }

@@ -123,7 +123,7 @@ static struct note *note_new(struct warp *w, u64 address, u64 before)
     if (n->seen && n->known) {
         for (u32 i = 0; i < n_agents; i++)
             n->seen[i] = w->seen[i];
-        n->seen[w->agent] = k->now++;
+        n->seen[w->agent] = k->now; /* this store too; what comes after it is later: access.c */
         return n;
     }
     free_note(n);

@@ -317,9 +317,9 @@ setp.eq.u32 %p4, %r1, 0;
 -- mutate global-race,unwritten-read | @%p2 bra wait; | mov.u32 %r7, 0;
 -- mutate global-race | ld.acquire.gpu.global.u32 %r4, [%rd1]; | ld.relaxed.gpu.global.u32 %r4, [%rd1]; | nothing to order them
 -- mutate global-race | @%p4 st.release.gpu.global.u32 [%rd1], %r6; | @%p4 st.relaxed.gpu.global.u32 [%rd1], %r6;
--- mutate global-race | told:\nbar.sync 0; | told: | warp 1 of CTA
--- mutate global-race | st.global.u32 [%rd3], %r5;\nbar.sync 0; | st.global.u32 [%rd3], %r5; | warp 1 of CTA
--- mutate global-race | bar.sync 0;\nadd.u32 %r6, %r2, 1; | setp.eq.u32 %p4, %r1, 0;\nadd.u32 %r6, %r2, 1;\n@%p4 st.release.gpu.global.u32 [%rd1], %r6;\nbar.sync 0;\nst.global.u32 [%rd3], %r5;
+-- mutate global-race,unwritten-read | told:\nbar.sync 0; | told:
+-- mutate global-race,unwritten-read | st.global.u32 [%rd3], %r5;\nbar.sync 0; | st.global.u32 [%rd3], %r5;
+-- mutate global-race,unwritten-read | bar.sync 0;\nadd.u32 %r6, %r2, 1; | setp.eq.u32 %p4, %r1, 0;\nadd.u32 %r6, %r2, 1;\n@%p4 st.release.gpu.global.u32 [%rd1], %r6;\nbar.sync 0;\nst.global.u32 [%rd3], %r5;
 
 # Knowledge is handed on: CTA 2 hears of CTA 0 by CTA 1 alone, whose own places are of no interest.
 -- launch 3 32 128
@@ -348,7 +348,7 @@ done:
 mov.u32 %r7, 0;
 -- out 0 1 2 3
 -- mutate global-race,unwritten-read | @%p2 bra wait; | @!%p2 bra go;\nsetp.eq.u32 %p4, %r2, 2;\n@!%p4 bra wait;\ngo:\nmov.u32 %r7, 0;
--- mutate global-race | first:\nst.global.u32 [%rd3], %r1;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | first:\nst.global.u32 [%rd3], %r1;\n@%p1 st.relaxed.gpu.global.u32 [%rd1], %r6;\nbra done;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | CTA 0
+-- mutate global-race | first:\nst.global.u32 [%rd3], %r1;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | first:\nst.global.u32 [%rd3], %r1;\n@%p1 st.relaxed.gpu.global.u32 [%rd1], %r6;\nbra done;\nsay:\n@%p1 st.release.gpu.global.u32 [%rd1], %r6; | nothing to order them
 
 # A load that acquires may find what was there before, when it looks first; not where it is known that more has come.
 -- launch 2 32 128
@@ -364,6 +364,8 @@ ld.acquire.gpu.global.u32 %r4, [%rd1];
 setp.eq.u32 %p2, %r4, 0;
 @%p2 bra wait;
 ld.acquire.gpu.global.u32 %r5, [%rd1+64];
+ld.global.u32 %r6, [%rd1+64];
+min.u32 %r5, %r5, %r6;
 st.global.u32 [%rd3], %r5;
 bra done;
 first:
@@ -373,4 +375,4 @@ done:
 mov.u32 %r7, 0;
 -- out 77 77 77
 -- mutate numbers | wait:\nld.acquire.gpu.global.u32 %r4, [%rd1]; | ld.acquire.gpu.global.u32 %r6, [%rd1+64];\nst.global.u32 [%rd3], %r6;\nbra done;\nwait:\nld.acquire.gpu.global.u32 %r4, [%rd1];
--- mutate numbers | @%p2 bra wait; | mov.u32 %r7, 0;
+-- mutate global-race | @%p2 bra wait; | mov.u32 %r7, 0;
