@@ -568,19 +568,21 @@ static const struct pass composing[] = {
     {NULL, NULL},
 };
 static const struct pass on_warpgroups[] = {
-    {"nest", pass_nest},                      /* loops, from roles and data dependence */
-    {"walk", pass_walk},                      /* tiles to warpgroups and shared memory */
-    {NULL, check_walk},   {NULL, pass_order}, /* what each role executes, waits included */
-    {NULL, verify_order}, {NULL, NULL},
+    {"nest", pass_nest},  /* loops, from roles and data dependence */
+    {"walk", pass_walk},  /* tiles to warpgroups and shared memory */
+    {NULL, check_walk},   /* what calls give it, and what it passes on */
+    {NULL, pass_order},   /* what each role executes, waits included */
+    {NULL, verify_order}, /* every use has its definition, barrier and fence */
+    {NULL, NULL},
 };
 static const struct pass on_warps[] = {
     {"nest", pass_nest},
-    {"orient", pass_orient}, /* which way round computed tiles lie in registers */
-    {"place", pass_place},   /* tiles to registers and shared memory */
-    {NULL, check_what_calls_give},
-    {"pipeline", pass_pipeline}, /* rings of asynchronous copies */
-    {NULL, plan_keep_states},
-    {"budget", pass_budget}, /* does it fit */
+    {"orient", pass_orient},       /* which way round computed tiles lie in registers */
+    {"place", pass_place},         /* tiles to registers and shared memory */
+    {NULL, check_what_calls_give}, /* states, and how many arguments */
+    {"pipeline", pass_pipeline},   /* rings of asynchronous copies */
+    {NULL, plan_keep_states},      /* states for slots are stored in the step that they are of */
+    {"budget", pass_budget},       /* does it fit */
     {NULL, load_ahead},
     {NULL, NULL},
 };
