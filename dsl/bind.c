@@ -47,22 +47,11 @@ static void keep_axes(tg_schedule *schedule, const struct tg_slices *slices)
                 schedule->rows[r].row[d] = (tg_axis_role){0};
 }
 
-/* Has some row a length of segments that are not relayed? A table's roles without one are for its points. */
-static bool is_cut_by_rows(const tg_schedule *schedule)
-{
-    bool any = false;
-    for (uint32_t r = 0; r < tg_row_count(schedule); r++) {
-        const tg_axis_role *segment = &schedule->rows[r].row[TG_SEG];
-        any |= segment->role != TG_ROLE_NONE && segment->role != TG_ROLE_R && segment->block > 0;
-    }
-    return any;
-}
-
 /* Slices: of what is bound, unless the table is for one algorithm alone. */
 static void bind(tg_schedule *schedule, const tg_algorithm *algorithm, struct tg_slices *slices)
 {
     const bool is_own = schedule->algorithm != NULL;
-    const bool is_cut = is_cut_by_rows(schedule);
+    const bool is_cut = tg_schedule_is_cut(schedule);
     const uint32_t declared = tg_row_count(schedule);
     schedule->algorithm = is_own ? schedule->algorithm : algorithm;
     if (schedule->n_rows > TG_MAX_ROWS)

@@ -170,19 +170,11 @@ static bool reads_steady(const struct kernel *k, uint32_t tile)
            k->row->row[TG_CHUNK].role == TG_ROLE_P;
 }
 
-static bool is_cut(const tg_schedule *schedule)
-{
-    bool any = false;
-    for (uint32_t r = 0; r < tg_row_count(schedule); r++)
-        any |= schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE && !tg_row_relays(&schedule->rows[r]);
-    return any;
-}
-
 /* Thread blocks that wait for one another go on with a state, and a row before them clears what they wait for. */
 static void check_relay(const struct kernel *k)
 {
     const bool walks = k->row->row[TG_CHUNK].role == TG_ROLE_W && k->row->mma == TG_MMA_WGMMA && tg_computes_carry(k);
-    if (is_cut(k->schedule))
+    if (tg_schedule_is_cut(k->schedule))
         tg_fault(k->check, TG0251, "give seg either TG_R or the roles of segments, in all rows that have it",
                  "%s: seg is relayed, and other rows are cut into segments", k->name);
     else if (!walks || k->row->row[TG_SEG].block == 0)

@@ -41,6 +41,16 @@ bool tg_schedule_relays(const tg_schedule *schedule)
     return any;
 }
 
+bool tg_schedule_is_cut(const tg_schedule *schedule)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < tg_row_count(schedule); r++) {
+        const tg_axis_role *segment = &schedule->rows[r].row[TG_SEG];
+        any |= segment->role != TG_ROLE_NONE && segment->role != TG_ROLE_R && segment->block > 0;
+    }
+    return any;
+}
+
 /* Segments that the schedule has: where some are relayed there are no others. */
 static bool has_segment(const tg_axis_role *segment, bool relays)
 {

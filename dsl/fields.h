@@ -16,8 +16,10 @@ struct tg_field_at {
 /* Rows of the schedule: those counted, or up to the first without a name. */
 uint32_t tg_row_count(const tg_schedule *schedule);
 
-/* Does a row relay its segments? Then those are the schedule's, and rows with others are not cut. */
+/* Does a row relay its segments? Then their length is the schedule's. */
 bool tg_schedule_relays(const tg_schedule *schedule);
+/* Has a row a length of segments that are not relayed? A table's roles without one are for its points. */
+bool tg_schedule_is_cut(const tg_schedule *schedule);
 
 /* The row has this field, the axis this dimension; the schedule itself the others. */
 static inline bool tg_field_is_of_row(uint32_t field)

@@ -16,7 +16,7 @@ struct note {
     u64 cluster, cta[MAX_CLUSTER];
     u32 n_ctas, n_known, by;   /* the agent */
     u32 *seen;                 /* by agent of the cluster */
-    const struct note **known; /* and all that those knew */
+    const struct note **known; /* itself, and all that the warp knew */
     struct note *next;         /* of the allocation */
 };
 
@@ -40,11 +40,7 @@ bool release_orders(const struct warp *w, u64 cta, u32 warp, u32 time)
     const struct cluster *k = w->cta->cluster;
     for (u32 i = 0; i < k->n_taken; i++) {
         const struct note *note = k->taken[i].note;
-        if (!is_known(w, &k->taken[i]))
-            continue;
-        if (tells_of(note, cta, warp, time))
-            return true;
-        for (u32 j = 0; j < note->n_known; j++)
+        for (u32 j = 0; is_known(w, &k->taken[i]) && j < note->n_known; j++)
             if (tells_of(note->known[j], cta, warp, time))
                 return true;
     }
@@ -57,11 +53,9 @@ bool release_tells_of(const struct warp *w, u64 cluster)
     const struct cluster *k = w->cta->cluster;
     for (u32 i = 0; i < k->n_taken; i++) {
         const struct note *note = k->taken[i].note;
-        bool tells = note->cluster == cluster;
-        for (u32 j = 0; j < note->n_known; j++)
-            tells |= note->known[j]->cluster == cluster;
-        if (tells && is_known(w, &k->taken[i]))
-            return true;
+        for (u32 j = 0; is_known(w, &k->taken[i]) && j < note->n_known; j++)
+            if (note->known[j]->cluster == cluster)
+                return true;
     }
     return false;
 }
@@ -80,20 +74,19 @@ static void add(struct notes *to, const struct note *note)
     to->list[to->n++] = note;
 }
 
-/* All that the warp knows; the list is NULL if there is no memory for it. */
-static struct notes known_of(const struct warp *w)
+/* The note, and all that the warp knows; the list is NULL if there is no memory for it. */
+static struct notes known_with(const struct warp *w, const struct note *own)
 {
     const struct cluster *k = w->cta->cluster;
     size_t most = 1;
     for (u32 i = 0; i < k->n_taken; i++)
-        most += 1 + k->taken[i].note->n_known;
+        most += k->taken[i].note->n_known;
     struct notes known = {.list = malloc(most * sizeof(void *))};
+    if (known.list)
+        add(&known, own);
     for (u32 i = 0; known.list && i < k->n_taken; i++) {
         const struct note *note = k->taken[i].note;
-        if (!is_known(w, &k->taken[i]))
-            continue;
-        add(&known, note);
-        for (u32 j = 0; j < note->n_known; j++)
+        for (u32 j = 0; is_known(w, &k->taken[i]) && j < note->n_known; j++)
             add(&known, note->known[j]);
     }
     return known;
@@ -117,7 +110,7 @@ static struct note *note_new(struct warp *w, u64 address, u64 before)
     for (u32 r = 0; r < k->n; r++)
         n->cta[r] = k->cta[r]->index;
     n->seen = malloc(n_agents * sizeof *n->seen);
-    const struct notes known = known_of(w);
+    const struct notes known = known_with(w, n);
     n->known = known.list;
     n->n_known = known.n;
     if (n->seen && n->known) {
