@@ -20,7 +20,7 @@ enum { REGISTERS_BESIDE_STATE = 36 };
 static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 {
     const uint32_t rows = v->extent[0] / p->warps_m / 16;
-    uint32_t all = v->extent[0] * v->extent[1] / p->threads;
+    uint32_t all = plan_fragment_elements(p, v);
     for (uint32_t block = 0; block < rows * v->extent[1] / 16; block++)
         all -= plan_is_above(p, v, block / (v->extent[1] / 16), block % (v->extent[1] / 16)) ? 8 : 0;
     /* read from memory 16 rows at a time; in a loop also what is on its way for the next step */

@@ -71,16 +71,6 @@ static uint32_t first_sent(const struct plan *p, uint32_t from, uint32_t end, ui
     return end;
 }
 
-static void insert(struct plan *p, uint32_t at, struct op op)
-{
-    if (p->n_ops < PLAN_MAX_OPS) {
-        for (uint32_t i = p->n_ops; i > at; i--)
-            p->ops[i] = p->ops[i - 1];
-        p->ops[at] = op;
-    }
-    p->n_ops++; /* too many: pass order refuses it */
-}
-
 /* Of the sum that is received by the operation at `end`; returns where that is then. */
 static uint32_t hide(struct plan *p, uint32_t begin, uint32_t end)
 {
@@ -89,8 +79,8 @@ static uint32_t hide(struct plan *p, uint32_t begin, uint32_t end)
     ready.kind = OP_ARRIVE;
     ready.sync = SYNC_READY;
     const uint32_t free = first_free(p, begin, end, send.a), sent = first_sent(p, free, end, send.v);
-    insert(p, sent, send);
-    insert(p, free, ready);
+    plan_insert_op(p, sent, send);
+    plan_insert_op(p, free, ready);
     return end + 2;
 }
 

@@ -387,10 +387,11 @@ static uint32_t scratch_bytes(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
-        const uint32_t wanted = p->by_channel && sums  ? plan_channel_scratch(p)
-                                : sums                 ? sum_bytes
-                                : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
-                                                       : 4 * plan_marked_columns(p, op);
+        const uint32_t wanted = p->by_channel && sums   ? plan_channel_scratch(p)
+                                : sums                  ? sum_bytes
+                                : op->kind == OP_SOLVE  ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
+                                : op->kind == OP_ADD_UP ? 4 * p->threads * plan_fragment_elements(p, &p->values[op->v])
+                                                        : 4 * plan_marked_columns(p, op);
         bytes = wanted > bytes ? wanted : bytes;
     }
     return round_up(bytes, 16);
@@ -404,7 +405,7 @@ static bool is_outside_nests(const struct plan *p)
         const struct op *op = &p->ops[i];
         in_nest = op->kind == OP_NEST || (in_nest && op->kind != OP_END);
         if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || plan_marked_columns(p, op) ||
-            (op->kind == OP_SOLVE && in_nest))
+            ((op->kind == OP_SOLVE || op->kind == OP_ADD_UP) && in_nest))
             return false;
     }
     return true;

@@ -4,7 +4,7 @@
  * sums in registers in the accumulator layout, shared among the warps by rows (a product whose result is
  * the operand of another must keep whole rows in one warp) or by rows and columns.
  *
- * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages, lower of values; warps_m, warps_n, to_and_fro */
+ * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages, lower of values; warps_m, warps_n, to_and_fro; columns.c: shares_columns */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
@@ -397,7 +397,7 @@ static bool split_warps(struct plan *p)
         p->warps_m = wm;
         p->warps_n = wn;
     }
-    if (p->warps_m)
+    if (p->warps_m || plan_share_columns(p))
         return true;
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];

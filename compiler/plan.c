@@ -66,6 +66,16 @@ struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt)
     return op;
 }
 
+void plan_insert_op(struct plan *p, uint32_t at, struct op op)
+{
+    if (p->n_ops < PLAN_MAX_OPS) {
+        for (uint32_t i = p->n_ops; i > at; i--)
+            p->ops[i] = p->ops[i - 1];
+        p->ops[at] = op;
+    }
+    p->n_ops++;
+}
+
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v)
 {
     return &p->algorithm->tensors[TG_OPERAND_TILE(v->operand)];
@@ -198,6 +208,14 @@ static uint32_t owner_of(const tg_algorithm *algorithm, const tg_kernel_row *row
 
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
+/* Warps that share the columns of a state, since there are more of them than rows of 16 (columns.c). */
+static uint32_t column_warps(const tg_kernel_row *row)
+{
+    const tg_axis_role *rows = &row->row[TG_DHV];
+    const bool is_for_all = rows->role != TG_ROLE_P || rows->block >= 16u * row->warps || row->mma == TG_MMA_WGMMA;
+    return is_for_all || rows->block % 16 ? 1 : row->warps / (rows->block / 16u);
+}
+
 static uint32_t block_of(const tg_algorithm *algorithm, const struct tg_slices *slices, const tg_kernel_row *row,
                          const tg_shape_class *shape, uint32_t dim)
 {
@@ -210,7 +228,10 @@ static uint32_t block_of(const tg_algorithm *algorithm, const struct tg_slices *
      * outside of the tensor counts as zero */
     const bool whole = row->mma == TG_MMA_SYNC && slices->has_one_chunk,
                of_states = row->row[TG_LQ].role == TG_ROLE_NONE && row->row[TG_LKV].role == TG_ROLE_NONE;
-    const uint32_t parallel = whole ? 16u * row->warps : 32u, other = whole || of_states ? 32 : 16;
+    const uint32_t sharers = dim == TG_DQK && slices->has_one_chunk ? column_warps(row) : 1;
+    const uint32_t parallel = whole ? 16u * row->warps : 32u, other = sharers > 1          ? 16 * sharers
+                                                                      : whole || of_states ? 32
+                                                                                           : 16;
     const uint32_t together = row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
     const uint32_t groups = dim == owner_of(algorithm, row) && !together ? row->warps / 4u : 1;
     const uint32_t unit = row->mma == TG_MMA_WGMMA  ? WALK_TILE * (groups ? groups : 1)

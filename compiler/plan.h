@@ -105,11 +105,12 @@ enum op_kind {
     OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
     OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
     OP_CONTRACT, /* v += a b, on tensor cores */
-    OP_SOLVE,    /* v = (I + strictly lower a)^-1 */
-    OP_ADDEND,   /* product of a and b, which the OP_DOT behind adds to its own */
-    OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
-    OP_DECAY,    /* v *= 2^a */
-    OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
+    OP_ADD_UP, /* v = the sum of what the warps that share the columns of a state have of it, by way of scratch memory */
+    OP_SOLVE,  /* v = (I + strictly lower a)^-1 */
+    OP_ADDEND, /* product of a and b, which the OP_DOT behind adds to its own */
+    OP_DOT,    /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
+    OP_DECAY,  /* v *= 2^a */
+    OP_WALK,   /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
     OP_COMPOSE, /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
     OP_STORE, /* v -> memory; `tile` says which tensor */
     /* of kernels on warpgroups alone, see order.c */
@@ -265,6 +266,7 @@ struct plan {
                           * threads' dimension where each has several, and dqk where threads share it out */
     bool by_token;    /* ... a decode step that walks its tokens: each is a chunk of one position */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
+    bool shares_columns; /* ... columns of states alone: what else is in registers each of warps_n has (columns.c) */
     bool
         to_and_fro; /* ... 16 rows after 16 rows, to the last warp and back to the first: each has about as much below the diagonal */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
@@ -373,6 +375,8 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest);
 /* Does a value before it load the same tile, in the same kind of place? Sets shared_with. */
 bool plan_share_tile(struct plan *p, uint32_t v);
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
+/* Too many are counted in n_ops all the same: a pass behind refuses the plan. */
+void plan_insert_op(struct plan *p, uint32_t at, struct op op);
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
 bool plan_has_dim(const struct value *v, uint32_t dim);
 static inline bool plan_is_position(uint32_t dim)

@@ -44,6 +44,29 @@ static inline bool plan_is_below(const struct plan *p, const struct value *v, ui
 {
     return v->lower && p->to_and_fro && n < m * p->warps_m;
 }
+/* columns.c: do so many warps share the columns of states? Sets how, and adds up what each has a part of. */
+bool plan_share_columns(struct plan *p);
+static inline bool plan_is_state(const struct plan *p, const struct value *v)
+{
+    return v->stmt >= 0 && p->algorithm->body[v->stmt].op == TG_STMT_CARRY;
+}
+/* A product that sums over the columns of a state, which is its left operand. */
+static inline bool plan_is_part(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && !plan_is_state(p, &p->values[op->v]) &&
+           ((p->values[op->a].space == SPACE_FRAGMENT && plan_is_state(p, &p->values[op->a])) ||
+            (p->values[op->b].space == SPACE_FRAGMENT && plan_is_state(p, &p->values[op->b])));
+}
+/* Warps that share the columns of a fragment. */
+static inline uint32_t plan_column_warps(const struct plan *p, const struct value *v)
+{
+    return p->shares_columns && !plan_is_state(p, v) ? 1 : p->warps_n;
+}
+/* Elements of a fragment that a thread has. */
+static inline uint32_t plan_fragment_elements(const struct plan *p, const struct value *v)
+{
+    return v->extent[0] * v->extent[1] / (32 * p->warps_m * plan_column_warps(p, v));
+}
 /* Steps of a nest; 0: a run-time number. */
 static inline uint32_t plan_known_steps(const struct nest *nest)
 {

@@ -115,6 +115,20 @@ static bool check_sync(const struct plan *p, const char *stage)
     return true;
 }
 
+/* Warps that share columns add up in scratch memory, which all of them have read behind the next barrier. */
+static bool check_sums(const struct plan *p, const char *stage)
+{
+    bool is_free = true;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        is_free = op->kind == OP_BARRIER || (is_free && op->kind != OP_NEST);
+        if (op->kind == OP_ADD_UP && !is_free)
+            return broken(p, stage, i, "adds up where a thread may still read");
+        is_free &= op->kind != OP_ADD_UP;
+    }
+    return true;
+}
+
 static bool is_shared(const struct value *v)
 {
     const bool is_buffered = v->space == SPACE_FRAGMENT && v->stage_bytes > 0; /* on its way to memory */
@@ -205,5 +219,5 @@ bool plan_verify(const struct plan *p, const char *stage)
         return false;
     if (stage[0] == 'r' && !check_loads(p, stage))
         return false;
-    return !placed || (check_sync(p, stage) && check_shared(p, stage));
+    return !placed || (check_sync(p, stage) && check_sums(p, stage) && check_shared(p, stage));
 }

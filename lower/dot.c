@@ -4,6 +4,7 @@
  * these are rounded, and <C, dC> per chunk. Where a tile is cut into blocks of a parallel dimension, every
  * thread block writes its part and the reader adds the parts in order: no atomics, the same bits every run. */
 #include "compiler/plan_program.h"
+#include "compiler/plan_tile.h"
 #include "lower/emit.h"
 
 /* Is it a sum of squares of what is read straight from memory? That is read once then. */
@@ -99,6 +100,29 @@ void emit_dot(struct emit *e, const struct op *op)
         dot_rows(e, op);
     else
         dot_tile(e, op);
+}
+
+/* Parts of all threads, one behind the other; the sum of those who have the same rows, in the order of their columns. */
+void emit_add_up(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const uint32_t n = plan_fragment_elements(p, &p->values[op->v]);
+    LLVMValueRef scratch = byte_offset(e, e->arena, imm(e, p->scratch_offset)), lane = mul(e, e->lane, imm(e, 4)),
+                 first = sub(e, e->warp, modulo(e, e->warp, imm(e, p->warps_n)));
+    LLVMValueRef own = byte_offset(e, scratch, add(e, mul(e, e->warp, imm(e, 128)), lane)),
+                 parts = byte_offset(e, scratch, add(e, mul(e, first, imm(e, 128)), lane));
+    for (uint32_t r = 0; r < n; r++)
+        LLVMBuildStore(e->b, get(e, e->f32, e->registers[op->v][r]), byte_offset(e, own, imm(e, r * 4 * p->threads)));
+    barrier(e);
+    for (uint32_t r = 0; r < n; r++) {
+        LLVMValueRef sum = NULL;
+        for (uint32_t w = 0; w < p->warps_n; w++) {
+            LLVMValueRef from = byte_offset(e, parts, imm(e, r * 4 * p->threads + 128 * w));
+            LLVMValueRef part = LLVMBuildLoad2(e->b, e->f32, from, "");
+            sum = sum ? LLVMBuildFAdd(e->b, sum, part, "") : part;
+        }
+        set(e, e->registers[op->v][r], sum);
+    }
 }
 
 /* Where the part is that this thread block writes, in bytes: its block among those of the summed dimensions. */

@@ -287,6 +287,7 @@ void emit_map(struct emit *e, const struct op *op);
 
 /* ---- dot.c ------------------------------------------------------------------------------------------- */
 void emit_dot(struct emit *e, const struct op *op);
+void emit_add_up(struct emit *e, const struct op *op);
 LLVMValueRef part_offset(struct emit *e, uint32_t tile); /* i32, bytes */
 
 /* ---- careful.c: NaN only where it belongs ------------------------------------------------------------------ */

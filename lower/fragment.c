@@ -4,11 +4,12 @@
  * 2 (l%4) and 2 (l%4) + 1. A row class is (16-row tile, upper or lower half), a column class (8-column tile,
  * left or right element). */
 #include "compiler/plan_program.h"
+#include "compiler/plan_tile.h"
 #include "lower/channel.h"
 
 struct shape fragment_shape(const struct plan *p, const struct value *v)
 {
-    return (struct shape){v->extent[0] / p->warps_m / 16, v->extent[1] / p->warps_n / 8};
+    return (struct shape){v->extent[0] / p->warps_m / 16, v->extent[1] / plan_column_warps(p, v) / 8};
 }
 
 /* The warp's number among those that share the rows, in the order in which they have their m-th 16. */
@@ -42,16 +43,11 @@ LLVMValueRef fragment_block(struct emit *e, const struct value *v, uint32_t m)
 
 LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t column_class)
 {
-    const struct plan *p = e->p;
+    const uint32_t warps = plan_column_warps(e->p, v);
     LLVMValueRef column = mul(e, e->quad_column, imm(e, 2));
-    if (p->warps_n > 1)
-        column = add(e, column, mul(e, modulo(e, e->warp, imm(e, p->warps_n)), imm(e, v->extent[1] / p->warps_n)));
+    if (warps > 1)
+        column = add(e, column, mul(e, modulo(e, e->warp, imm(e, warps)), imm(e, v->extent[1] / warps)));
     return add(e, column, imm(e, column_class / 2 * 8 + column_class % 2));
-}
-
-static uint32_t count(struct emit *e, const struct value *v)
-{
-    return v->extent[0] * v->extent[1] / e->p->threads;
 }
 
 void emit_zero(struct emit *e, const struct op *op)
@@ -61,7 +57,7 @@ void emit_zero(struct emit *e, const struct op *op)
         zero_thread(e, op);
         return;
     }
-    const uint32_t n = v->space == SPACE_FRAGMENT ? count(e, v)
+    const uint32_t n = v->space == SPACE_FRAGMENT ? plan_fragment_elements(e->p, v)
                        : v->space == SPACE_ROWS   ? 2 * v->extent[0] / (8 * e->p->warps_m)
                                                   : 2;
     for (uint32_t i = 0; i < n; i++)
@@ -70,7 +66,7 @@ void emit_zero(struct emit *e, const struct op *op)
 
 void emit_member_sum(struct emit *e, const struct op *op)
 {
-    for (uint32_t i = 0; i < count(e, &e->p->values[op->v]); i++)
+    for (uint32_t i = 0; i < plan_fragment_elements(e->p, &e->p->values[op->v]); i++)
         set(e, e->registers[op->v][i],
             LLVMBuildFAdd(e->b, get(e, e->f32, e->registers[op->v][i]), get(e, e->f32, e->registers[op->a][i]), ""));
 }
@@ -111,7 +107,7 @@ static bool has_whole_tiles(const struct emit *e, const struct value *v)
 static bool has_known_columns(const struct emit *e, const struct value *v)
 {
     const uint32_t dim = v->dims[1];
-    return !plan_is_position(dim) && e->p->warps_n == 1 && plan_blocks(e->p, dim) == 1;
+    return !plan_is_position(dim) && plan_column_warps(e->p, v) == 1 && plan_blocks(e->p, dim) == 1;
 }
 
 /* How many tiles of 8 columns have something inside. */
@@ -284,7 +280,7 @@ void emit_decay(struct emit *e, const struct op *op)
                                   ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
                                   : get(e, e->f32, e->registers[op->a][0]);
     LLVMValueRef decay = exp2_approx(e, log2_decay);
-    for (uint32_t i = 0; i < count(e, v); i++)
+    for (uint32_t i = 0; i < plan_fragment_elements(e->p, v); i++)
         set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
 }
 
@@ -428,12 +424,19 @@ static bool is_inverse(const struct emit *e, const struct op *op)
            32 % (v->extent[1] / 8) == 0;
 }
 
+/* Of warps that have the same the first one stores it; NULL: none have. */
+static LLVMValueRef is_first_warp(struct emit *e, const struct value *v)
+{
+    const bool is_whole = e->p->shares_columns && v->space == SPACE_FRAGMENT && !plan_is_state(e->p, v);
+    return is_whole ? LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, e->warp, imm(e, e->p->warps_n)), imm(e, 0), "") : NULL;
+}
+
 void emit_store(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
     if (plan_keeps_on_the_way(e->p, op->tile))
         go_to_slot(e, op->tile);
-    LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
+    LLVMValueRef there = both(e, both(e, present(e, op->tile), is_first(e, op->tile)), is_first_warp(e, v));
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (e->p->thread_dim)
         store_thread(e, op);

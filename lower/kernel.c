@@ -2,6 +2,7 @@
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
 #include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
 #include "compiler/plan_walk.h"
 #include "lower/channel.h"
 #include "lower/matrix.h"
@@ -101,6 +102,7 @@ static emit_fn *const operations[OP_N_KINDS] = {
     [OP_SCAN] = emit_scan,
     [OP_TOTAL] = total,
     [OP_CONTRACT] = careful_contract,
+    [OP_ADD_UP] = emit_add_up,
     [OP_SOLVE] = invert,
     [OP_DOT] = emit_dot,
     [OP_DECAY] = emit_decay,
@@ -153,7 +155,7 @@ static uint32_t count_registers(const struct plan *p, const struct value *v)
     if (plan_is_of_warp(v) || (v->space == SPACE_PARTS && !plan_is_gathered(v)))
         return 4; /* of two positions a lane, while they are made */
     if (v->space == SPACE_FRAGMENT)
-        return v->extent[0] * v->extent[1] / p->threads;
+        return plan_fragment_elements(p, v);
     if (v->space == SPACE_ROWS)
         return 2 * v->extent[0] / (8 * p->warps_m);
     if (v->space == SPACE_CHANNEL)

@@ -81,7 +81,7 @@ static struct side make_columns(struct emit *e, uint32_t v, const struct value *
     struct side s = make_side(e, v, out->dims[1]);
     s.first[0] = s.first[1] = first;
     s.step = 16;
-    s.simple = e->p->warps_n == 1 || is_power_of_two(columns);
+    s.simple = plan_column_warps(e->p, out) == 1 || is_power_of_two(columns);
     return s;
 }
 
@@ -120,6 +120,12 @@ static LLVMValueRef finite_word(struct emit *e, LLVMValueRef word)
     return word;
 }
 
+/* An index of the summed dimension, in so many elements, of those that this warp sums. */
+static LLVMValueRef behind_first(struct emit *e, const struct side *s, LLVMValueRef index, uint32_t elements)
+{
+    return s->first_k ? add(e, index, divide(e, s->first_k, imm(e, elements))) : index;
+}
+
 /* The 16 x 16 block (outer block o, step k) of an operand as four registers. `outer_low` says which of the two
  * matrix-number bits of ldmatrix selects the outer half: A wants (rows, k), B wants (k, columns). */
 static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
@@ -129,12 +135,13 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
                  high = divide(e, e->lane, imm(e, 16));
     LLVMValueRef outer_half = outer_low ? low : high, k_half = outer_low ? high : low;
     if (s->transposed) { /* rows: k; units: outer */
-        LLVMValueRef row = add(e, in_matrix, mul(e, k_half, imm(e, 8)));
+        LLVMValueRef row = behind_first(e, s, add(e, in_matrix, mul(e, k_half, imm(e, 8))), 1);
         LLVMValueRef unit = add(e, divide(e, s->first[o % 2], imm(e, 8)), outer_half);
         fetch_matrices(e, lane_address(e, s, row, 16 * k, unit, s->step / 8 * o, s->simple), true, out);
     } else {
         LLVMValueRef row = add(e, s->first[o % 2], add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
-        fetch_matrices(e, lane_address(e, s, row, s->step * o, k_half, 2 * k, true), false, out);
+        LLVMValueRef unit = behind_first(e, s, k_half, 8);
+        fetch_matrices(e, lane_address(e, s, row, s->step * o, unit, 2 * k, !s->first_k), false, out);
     }
 }
 
@@ -202,7 +209,8 @@ static void map_word(struct emit *e, const struct side *s, uint32_t o, uint32_t 
     const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
     LLVMValueRef outer = add(e, add(e, s->first[o % 2], e->quad_row), imm(e, s->step * o + 8 * outer_half));
     for (uint32_t i = 0; i < 2; i++) {
-        LLVMValueRef index = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i));
+        LLVMValueRef index =
+            behind_first(e, s, add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i)), 1);
         x[i] = mapped(e, s, unpack(e, word, i), outer, 2 * o + outer_half, index, 4 * k + 2 * k_half + i);
     }
 }
@@ -302,7 +310,7 @@ static struct split split_tf32(struct emit *e, LLVMValueRef x)
 static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o8, uint32_t k8, uint32_t i)
 {
     LLVMValueRef outer = add(e, add(e, s->first[o8 / 2 % 2], e->quad_row), imm(e, o8 / 2 * s->step + o8 % 2 * 8));
-    LLVMValueRef k = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 8 * k8 + i));
+    LLVMValueRef k = behind_first(e, s, add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 8 * k8 + i)), 1);
     LLVMValueRef row = s->transposed ? k : outer, column = s->transposed ? outer : k;
     LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))),
                              mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
@@ -497,14 +505,23 @@ LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef out
     return finite_or_zero(e, s, mapped(e, s, x, outer, outer_class, k, k_class));
 }
 
+/* Elements of the summed dimension that a warp has of a left operand in registers. */
+static uint32_t summed_here(const struct plan *p, uint32_t left)
+{
+    return p->values[left].extent[1] / plan_column_warps(p, &p->values[left]);
+}
+
 void make_sides(struct emit *e, const struct op *op, struct side *a, struct side *b)
 {
     const struct plan *p = e->p;
     const struct value *out = &p->values[op->v];
     const bool in_order = plan_has_dim(&p->values[op->a], out->dims[0]);
+    const bool is_part = p->shares_columns && plan_is_part(p, op);
     LLVMValueRef warp_n = p->warps_n == 1 ? imm(e, 0) : modulo(e, e->warp, imm(e, p->warps_n));
     *a = make_rows(e, in_order ? op->a : op->b, out);
-    *b = make_columns(e, in_order ? op->b : op->a, out, warp_n);
+    *b = make_columns(e, in_order ? op->b : op->a, out, plan_column_warps(p, out) == 1 ? imm(e, 0) : warp_n);
+    if (is_part)
+        b->first_k = mul(e, warp_n, imm(e, summed_here(p, a->v)));
 }
 
 void emit_contract(struct emit *e, const struct op *op)
@@ -521,7 +538,8 @@ void emit_contract(struct emit *e, const struct op *op)
     for (uint32_t i = 0; c && i < n; i++)
         c[i] = get(e, e->f32, e->registers[op->v][i]);
     if (c)
-        (p->shape.io == TG_F32 ? contract32 : contract16)(e, out, &a, &b, left->extent[k_index], c);
+        (p->shape.io == TG_F32 ? contract32 : contract16)(e, out, &a, &b,
+                                                          a.matrix ? left->extent[k_index] : summed_here(p, a.v), c);
     for (uint32_t i = 0; c && i < n; i++)
         set(e, e->registers[op->v][i], c[i]);
     free(c);

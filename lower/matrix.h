@@ -25,6 +25,7 @@ struct side {
     LLVMValueRef slot;          /* address of the ring slot */
     LLVMValueRef first[2];      /* i32: this warp's first row or column; of its 16s with odd numbers less their steps */
     uint32_t step;              /* from 16 rows or columns to the next ones */
+    LLVMValueRef first_k;       /* i32: the first of the summed elements that this warp has; NULL: it has all of them */
     bool finite;                /* what is not finite counts as zero */
     bool simple;                /* steps fit into first's powers of two: exclusive-or may be split */
     struct expression *x;

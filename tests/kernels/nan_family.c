@@ -165,6 +165,9 @@ static void suite_delta(void)
                         .schedule = "portable",
                         .backward = "portable"};
     test_variant(&spec, inputs, sizeof inputs / sizeof *inputs);
+    spec.schedule = spec.backward = "portable-shared";
+    test_variant(&spec, inputs, 1);
+    test_variant(&spec, gradient, 1);
     spec.variant = "delta-net";
     spec.io = TG_F32;
     spec.dqk = 40;
