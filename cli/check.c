@@ -117,7 +117,7 @@ static void leg_free(struct leg *leg)
         tg_problem_free(&leg->problem);
     if (leg->has_truth)
         tg_truth_free(&leg->truth);
-    if (leg->has_deviation)
+    if (leg->roundings)
         tg_truth_free(&leg->deviation);
 }
 

@@ -11,8 +11,9 @@ struct leg {
     struct file_notes notes;
     struct choice choice;
     tg_truth truth, deviation;
-    bool has_truth, has_deviation;
-    bool is_paper; /* gradients by the TFLA paper's convention: the normaliser is a constant */
+    bool has_truth;
+    uint32_t roundings; /* samples of the deviation; 0: it is not there */
+    bool is_paper;      /* gradients by the TFLA paper's convention: the normaliser is a constant */
 };
 
 struct check {

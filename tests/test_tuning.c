@@ -450,16 +450,63 @@ static void rows_of_few_are_few(void **state)
     tg_host_tensor h = {.rank = 4, .extent = {1, 2, 31, 24}, .n = 1488, .has_tokens = true},
                    gate = {.rank = 3, .extent = {1, 2, 31}, .n = 62, .has_tokens = true},
                    n0 = {.rank = 3, .extent = {2, 1, 40}, .n = 80};
-    assert_true(tg_verdict_is_of_few(&is_off, &h));
-    assert_true(tg_verdict_is_of_few(&is_off, &gate));
-    assert_true(tg_verdict_is_of_few(&is_off, &n0));
-    assert_false(tg_verdict_is_of_few(&is_right, &h));
-    assert_false(tg_verdict_is_of_few(&not_finite, &h));
-    h.extent[2] = gate.extent[2] = 32;
-    h.n = 1536;
-    gate.n = 64;
-    assert_false(tg_verdict_is_of_few(&is_off, &h));
-    assert_false(tg_verdict_is_of_few(&is_off, &gate));
+    assert_int_equal(tg_roundings_wanted(&is_off, &n0), TG_ROUNDINGS / 2);
+    assert_int_equal(tg_roundings_wanted(&is_right, &h), 0);
+    assert_int_equal(tg_roundings_wanted(&not_finite, &h), 0);
+    for (int64_t tokens = 1; tokens <= 100; tokens *= 10) {
+        h.extent[2] = gate.extent[2] = tokens;
+        h.n = (size_t)(48 * tokens);
+        gate.n = (size_t)(2 * tokens);
+        assert_int_equal(tg_roundings_wanted(&is_off, &h), tokens == 1 ? TG_ROUNDINGS / 2 : TG_ROUNDINGS / 8);
+        assert_int_equal(tg_roundings_wanted(&is_off, &gate), tokens == 1 ? TG_ROUNDINGS / 2 : TG_ROUNDINGS / 8);
+    }
+}
+
+enum { MANY = 100, FEW = 3 };
+
+static tg_verdict judged_again(bool is_gradient, size_t n, double rms_ratio, double deviation)
+{
+    double truth[MANY], squared[MANY];
+    for (size_t i = 0; i < n; i++) {
+        truth[i] = i % 2 ? 1 : -1;
+        squared[i] = deviation * deviation;
+    }
+    const tg_host_tensor tensor = {
+        .rank = 3, .extent = {1, 1, (int64_t)n}, .n = n, .has_tokens = true, .is_gradient = is_gradient};
+    tg_verdict verdict = {
+        .error = {.rms_ratio = rms_ratio, .max_ratio = rms_ratio}, .rms_limit = 0.01, .max_limit = 0.1};
+    tg_judge_rounded(&tensor, (tg_const_array){truth, TG_NUM_F64, n}, squared, &verdict);
+    return verdict;
+}
+
+/* What is beyond its limit may be three times as wrong as roundings make it; of few numbers five times. But an output no more than
+ * twice what is allowed where nothing cancels, a gradient no more than a quarter. */
+static void roundings_excuse_what_they_make(void **state)
+{
+    (void)state;
+    assert_true(judged_again(true, MANY, 0.029, 0.01).ok);
+    assert_false(judged_again(true, MANY, 0.031, 0.01).ok);
+    assert_true(judged_again(true, FEW, 0.049, 0.01).ok);
+    assert_false(judged_again(true, FEW, 0.051, 0.01).ok);
+    assert_true(judged_again(false, MANY, 0.019, 1).ok);
+    assert_false(judged_again(false, MANY, 0.021, 1).ok);
+    assert_true(judged_again(true, MANY, 0.24, 1).ok);
+    assert_false(judged_again(true, MANY, 0.26, 1).ok);
+    assert_false(judged_again(true, FEW, 1, 1).ok);
+    assert_false(judged_again(true, MANY, 0.011, 1e-4).ok);
+}
+
+/* f16 has nothing between 0 and 6e-8: zeros are right where the truth is nearer to 0 than to that, and only there. */
+static void what_f16_cannot_hold_is_no_error(void **state)
+{
+    (void)state;
+    const tg_problem problem = {.variant = &tg_linear, .io = TG_F16};
+    for (int k = 0; k < 2; k++) {
+        const double size = k ? 1e-6 : 1e-8, truth[2] = {size, -size};
+        uint16_t zeros[2] = {0, 0};
+        const tg_host_tensor h = {.rank = 4, .extent = {1, 1, 1, 2}, .n = 2, .data = zeros, .dtype = TG_NUM_F16};
+        assert_true(tg_judge(&problem, &h, (tg_const_array){truth, TG_NUM_F64, 2}, (tg_levels){0, 0}).ok == !k);
+    }
 }
 
 int main(int argc, char **argv)
@@ -473,6 +520,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_time_the_untuned_is_timed),
         cmocka_unit_test(right_numbers_that_cancel_are_right),
         cmocka_unit_test(rows_of_few_are_few),
+        cmocka_unit_test(roundings_excuse_what_they_make),
+        cmocka_unit_test(what_f16_cannot_hold_is_no_error),
         cmocka_unit_test(a_damaged_candidate_is_found_wrong),
         cmocka_unit_test(nothing_right_is_an_error_with_reasons),
         cmocka_unit_test(what_was_found_before_a_cancel_is_kept),

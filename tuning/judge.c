@@ -37,8 +37,12 @@ static double rounding_of(tg_num_type dtype)
     return dtype == TG_NUM_BF16 ? 0x1p-8 : dtype == TG_NUM_F16 ? 0x1p-11 : 1e-6;
 }
 
-/* Levels are over RMS(truth); max_ratio is over max |truth|. */
-static double rms_over_max(tg_const_array x)
+/* RMS and largest absolute value of what is finite. */
+struct size {
+    double rms, max;
+};
+
+static struct size size_of(tg_const_array x)
 {
     double sum = 0, largest = 0;
     size_t n = 0;
@@ -50,7 +54,13 @@ static double rms_over_max(tg_const_array x)
         largest = fmax(largest, fabs(value));
         n++;
     }
-    return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
+    return (struct size){n ? sqrt(sum / (double)n) : 0, largest};
+}
+
+/* Where all is zero, nothing is known of it. */
+static double over(double x, double size)
+{
+    return size > 0 ? x / size : 0;
 }
 
 /* What is off by a quarter is not rounded but wrong, whatever a file says of it. */
@@ -113,31 +123,37 @@ tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_
     /* A state of 16 bits beside inputs of fp32 is rounded once more, when it is stored. */
     const bool is_narrow = problem->io == TG_F32 && tensor->dtype != TG_NUM_F32;
     const double most = is_narrow ? hypot(absolute, rounding / sqrt(3)) : absolute;
-    verdict.rms_limit = limit(most, levels.rms, rounding / sqrt(3));
-    verdict.max_limit = limit(max_over_rms_limit * most, levels.max * rms_over_max(reference), rounding);
+    const struct size size = size_of(reference);
+    verdict.rms_limit = hypot(limit(most, levels.rms, rounding / sqrt(3)), over(tg_num_least(tensor->dtype), size.rms));
+    verdict.max_limit =
+        limit(max_over_rms_limit * most, levels.max * (size.max > 0 ? size.rms / size.max : 1), rounding) +
+        over(tg_num_least(tensor->dtype), size.max);
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;
 }
 
-/* What roundings do to the outputs, once somebody must know. */
+/* What roundings do to the outputs, by so many samples, once somebody must know. */
 struct deviation {
     tg_truth square;
-    bool is_known, is_tried;
+    uint32_t samples;
 };
 
-static bool know(const tg_problem *problem, int64_t chunk, struct deviation *deviation, const tg_sink *sink)
+static bool know(const tg_problem *problem, int64_t chunk, uint32_t samples, struct deviation *deviation,
+                 const tg_sink *sink)
 {
-    if (!deviation->is_tried)
-        deviation->is_known =
-            tg_truth_deviation(problem, chunk, NULL, TG_ROUNDINGS, NULL, &deviation->square, sink) == TG_OK;
-    deviation->is_tried = true;
-    return deviation->is_known;
+    if (samples <= deviation->samples)
+        return samples > 0;
+    tg_truth_free(&deviation->square);
+    deviation->samples = 0;
+    if (tg_truth_deviation(problem, chunk, NULL, samples, NULL, &deviation->square, sink) == TG_OK)
+        deviation->samples = samples;
+    return deviation->samples > 0;
 }
 
 tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_t chunk, const tg_sink *sink)
 {
-    struct deviation deviation = {.is_known = false};
+    struct deviation deviation = {.samples = 0};
     tg_verdict worst = {.name = "nothing"};
     double furthest = -1;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
@@ -146,8 +162,8 @@ tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_
             continue;
         const tg_const_array reference = {truth->out[tensor->tile], TG_NUM_F64, tensor->n};
         tg_verdict verdict = tg_judge(problem, tensor, reference, (tg_levels){0, 0});
-        if (tg_verdict_is_of_few(&verdict, tensor) && know(problem, chunk, &deviation, sink))
-            tg_judge_few(reference, deviation.square.out[tensor->tile], &verdict);
+        if (know(problem, chunk, tg_roundings_wanted(&verdict, tensor), &deviation, sink))
+            tg_judge_rounded(tensor, reference, deviation.square.out[tensor->tile], &verdict);
         const double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
         if (distance > furthest) {
             furthest = distance;

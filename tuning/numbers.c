@@ -30,6 +30,11 @@ size_t tg_num_bytes(tg_num_type type)
     return types[type].bytes;
 }
 
+double tg_num_least(tg_num_type type)
+{
+    return type == TG_NUM_F16 ? 0x1p-25 : 0;
+}
+
 /* ---- conversions ---- */
 
 static uint64_t bits_of_f64(double x)

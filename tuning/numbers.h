@@ -29,6 +29,9 @@ typedef enum tg_num_type {
 
 TG_API const char *tg_num_name(tg_num_type type); /* "BF16" */
 TG_API size_t tg_num_bytes(tg_num_type type);     /* of one */
+/* What a number near zero may be off by when it is stored: half of f16's smallest, 2^-25. 0 for types that reach so much nearer to zero
+ * that it never matters. */
+TG_API double tg_num_least(tg_num_type type);
 
 /* ---- conversions ---- */
 

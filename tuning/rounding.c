@@ -1,8 +1,9 @@
-/* tuning/rounding.c - what one rounding of every input does to the outputs: the truth of inputs that are off by it.
+/* tuning/rounding.c - what roundings do to the outputs: the truth of inputs, and of results that products take, that are off by them.
  *
  * Where large parts of a number cancel, an error of a rounding's size in the parts is large in the number, whoever
- * computes it. How large is measured, not guessed: the truth is asked for again, with inputs that are off by up to one
- * rounding of their type each. */
+ * computes it. How large is measured, not guessed: the statements are asked again, with inputs that are off by up to one
+ * rounding of their type each, and with every result of theirs off by one of the type in which a kernel has it: that of
+ * operands where a product takes it, that of the tensor where it goes out, else fp32. */
 #include "tuning/tuning.h"
 
 #include "program/fail.h"
@@ -10,14 +11,65 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Half a unit in the last place, as a factor: of the type, or of a product of fp32 split in TF32
- * parts that keeps 21 bits. fp32 numbers that no product takes (gates) keep all 24. */
+/* Half a unit in the last place, as a factor: of operands, which fp32 ones are in TF32 parts that keep 21 bits; of numbers in
+ * fp32, such as gates, that no product takes. */
+static double rounding_of_operands(tg_dtype io)
+{
+    return io == TG_BF16 ? 0x1p-9 : io == TG_F16 ? 0x1p-12 : 0x1p-21;
+}
+static const double rounding_of_f32 = 0x1p-24;
+
 static double rounding_of(const tg_problem *problem, const tg_host_tensor *tensor)
 {
     const bool is_operand = tensor->rank > 3; /* rows of q, k, v, dh; states, which products take rounded */
-    if (!is_operand)
-        return 0x1p-24;
-    return problem->io == TG_BF16 ? 0x1p-9 : problem->io == TG_F16 ? 0x1p-12 : 0x1p-21;
+    return is_operand ? rounding_of_operands(problem->io) : rounding_of_f32;
+}
+
+/* What a kernel rounds, by tile. */
+struct roundings {
+    double of[256];    /* half a unit in the last place, as a factor */
+    double least[256]; /* ... and at least so much: what f16 has nothing finer for */
+    uint64_t seed;
+};
+
+static double rounded(void *user, uint32_t tile, uint64_t element, double x)
+{
+    const struct roundings *roundings = user;
+    const double unit = fmax(roundings->of[tile] * fabs(x), roundings->least[tile]);
+    return x + unit * (2 * tg_num_uniform((tg_random){roundings->seed, tile}, element) - 1);
+}
+
+static void add_rounding(struct roundings *roundings, uint32_t tile, double unit, bool is_f16)
+{
+    roundings->of[tile] = fmax(roundings->of[tile], unit);
+    roundings->least[tile] = is_f16 ? tg_num_least(TG_NUM_F16) : roundings->least[tile];
+}
+
+/* A state is carried in fp32: the operand that products take of it is another number, not what is carried on. */
+static struct roundings find_roundings(const tg_problem *problem, uint64_t seed)
+{
+    const tg_algorithm *algorithm = problem->variant->algorithm;
+    struct roundings roundings = {.seed = seed};
+    for (uint32_t i = 0; i < algorithm->n_body; i++) {
+        const tg_stmt *stmt = &algorithm->body[i];
+        add_rounding(&roundings, TG_OPERAND_TILE(stmt->out), rounding_of_f32, false);
+        if (stmt->op != TG_STMT_CONTRACT && stmt->op != TG_STMT_CARRY)
+            continue;
+        add_rounding(&roundings, TG_OPERAND_TILE(stmt->a), rounding_of_operands(problem->io), problem->io == TG_F16);
+        add_rounding(&roundings, TG_OPERAND_TILE(stmt->b), rounding_of_operands(problem->io), problem->io == TG_F16);
+    }
+    for (uint32_t i = 0; i < algorithm->n_body; i++)
+        if (algorithm->body[i].op == TG_STMT_CARRY) {
+            roundings.of[TG_OPERAND_TILE(algorithm->body[i].out)] = rounding_of_f32;
+            roundings.least[TG_OPERAND_TILE(algorithm->body[i].out)] = 0;
+        }
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const tg_host_tensor *tensor = &problem->tensors[i];
+        if (tensor->flags & TG_OUT && tensor->dtype != TG_NUM_F32 && tensor->dtype != TG_NUM_F64)
+            add_rounding(&roundings, tensor->tile, tensor->dtype == TG_NUM_BF16 ? 0x1p-9 : 0x1p-12,
+                         tensor->dtype == TG_NUM_F16);
+    }
+    return roundings;
 }
 
 /* The inputs, each off by up to a rounding. fp64 arrays, so that what is off by less stays so. */
@@ -80,8 +132,10 @@ static tg_status add_sample(const tg_problem *problem, int64_t chunk, const tg_t
 {
     tg_problem off;
     tg_truth moved;
+    struct roundings roundings = find_roundings(problem, seed);
+    const tg_rounding rounding = {rounded, &roundings};
     tg_status status =
-        perturb(problem, &off, seed) ? tg_truth_compute(&off, chunk, parts, &moved, sink) : no_memory(sink);
+        perturb(problem, &off, seed) ? tg_truth_rounded(&off, chunk, &rounding, parts, &moved, sink) : no_memory(sink);
     if (status == TG_OK) {
         status = add_deviation(problem, truth, &moved, weight, square) ? TG_OK : no_memory(sink);
         tg_truth_free(&moved);
@@ -95,7 +149,7 @@ tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_
 {
     tg_truth own = {{NULL}};
     *square = own;
-    tg_status status = truth ? TG_OK : tg_truth_compute(problem, chunk, parts, &own, sink);
+    tg_status status = truth ? TG_OK : tg_truth_rounded(problem, chunk, NULL, parts, &own, sink);
     for (uint64_t seed = 1; status == TG_OK && seed <= samples; seed++)
         status = add_sample(problem, chunk, truth ? truth : &own, seed, 1.0 / samples, parts, square, sink);
     tg_truth_free(&own);
@@ -104,26 +158,43 @@ tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_
     return status;
 }
 
-/* The limits are over the RMS of a tensor, which says how large its numbers are, and how large their parts, only if there
- * are enough of them. Of two or three numbers, all may be small by chance where their parts are not: the gradient
- * of a gate at T = 1 is one sum of hundreds of rounded parts of both signs, and nearly zero in one call of ten. The numbers
- * of a row count as one: h of a first token is v times one sum, q.k, whose rounding all of them share. Such
- * tensors may be off by what the roundings of their parts are worth. A kernel rounds about seven factors on the way,
- * where four inputs were rounded here, so an error of 1.3 deviations is expected, and five times that happens once in
- * a million right numbers. */
+/* The limits of judge.c are over the RMS of a tensor, which says how large its parts are, if these do not cancel and its numbers are
+ * not few. Of two or three numbers all may be small by chance where their parts are not: the gradient of a gate at T = 1 is one
+ * sum of hundreds of rounded parts of both signs, and nearly zero in one call of ten. What shares a rounding counts as one:
+ * h of a first token is v times one sum, q.k, so a row is one number. An output beyond its limit is judged again by what the
+ * roundings of its parts are worth: of few numbers five deviations, which happens once in a million right ones; of many the RMS
+ * is known, and three times what roundings make are allowed as they are of levels in files, but no more than makes an output
+ * twice, or a gradient a quarter, as wrong as it may be where nothing cancels. */
 enum { FEW = 64 };
-static const double deviations = 5 * 1.3;
+static const double deviations_of_few = 5, deviations_of_many = 3;
 static const double less_than_all = 0.9; /* zeros are never right */
+static const double most_of_outputs = 2, most_of_gradients = 0.25;
 
-bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor)
+static size_t numbers_of(const tg_host_tensor *tensor)
 {
     const bool is_of_rows = tensor->rank > 3 || (tensor->rank == 3 && !tensor->has_tokens); /* n0 has rows of dqk */
     const bool has_rows = is_of_rows && tensor->extent[tensor->rank - 1] > 0;
-    const size_t n = has_rows ? tensor->n / (size_t)tensor->extent[tensor->rank - 1] : tensor->n;
-    return !verdict->ok && !verdict->error.finite_mismatch && n < FEW;
+    return has_rows ? tensor->n / (size_t)tensor->extent[tensor->rank - 1] : tensor->n;
 }
 
-void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict)
+uint32_t tg_roundings_wanted(const tg_verdict *verdict, const tg_host_tensor *tensor)
+{
+    if (verdict->ok || verdict->error.finite_mismatch)
+        return 0;
+    const uint32_t least = TG_ROUNDINGS / 8; /* of which each number's deviation is known to a quarter */
+    const size_t n = numbers_of(tensor);
+    return n * least < TG_ROUNDINGS ? TG_ROUNDINGS / (uint32_t)(n ? n : 1) : least;
+}
+
+/* At most this of the truth may be wrong. */
+static double most_wrong(const tg_host_tensor *tensor, double limit)
+{
+    if (numbers_of(tensor) < FEW)
+        return less_than_all;
+    return tensor->is_gradient ? fmax(limit, most_of_gradients) : most_of_outputs * limit;
+}
+
+void tg_judge_rounded(const tg_host_tensor *tensor, tg_const_array reference, const double *square, tg_verdict *verdict)
 {
     double rms = 0, largest = 0, off = 0, most_off = 0;
     for (size_t i = 0; i < reference.n; i++) {
@@ -137,7 +208,10 @@ void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *ve
     }
     if (!(rms > 0))
         return;
-    verdict->rms_limit = fmax(verdict->rms_limit, fmin(deviations * sqrt(off / rms), less_than_all));
-    verdict->max_limit = fmax(verdict->max_limit, fmin(deviations * most_off / largest, less_than_all));
+    const double factor = numbers_of(tensor) < FEW ? deviations_of_few : deviations_of_many;
+    const double rms_allowed = fmin(factor * sqrt(off / rms), most_wrong(tensor, verdict->rms_limit)),
+                 max_allowed = fmin(deviations_of_few * most_off / largest, most_wrong(tensor, verdict->max_limit));
+    verdict->rms_limit = fmax(verdict->rms_limit, rms_allowed);
+    verdict->max_limit = fmax(verdict->max_limit, max_allowed);
     verdict->ok = verdict->error.rms_ratio <= verdict->rms_limit && verdict->error.max_ratio <= verdict->max_limit;
 }

@@ -25,6 +25,7 @@ struct work {
     const tg_problem *problem;
     tg_oracle_fn *oracle; /* NULL: the algorithm is interpreted, in chunks of so many tokens */
     int64_t chunk;
+    const tg_rounding *rounding; /* NULL: nothing is rounded */
     tg_truth *truth;
     bool is_whole_batch;
     size_t group, groups;
@@ -105,7 +106,12 @@ static void call_oracle(struct work *work, const double *const *in, double *cons
         work->oracle(&call);
         return;
     }
-    const tg_interpretation what = {.algorithm = problem->variant->algorithm, .call = &call, .chunk = work->chunk};
+    const tg_rounding nothing = {NULL, NULL}, *rounding = work->rounding ? work->rounding : &nothing;
+    const tg_interpretation what = {.algorithm = problem->variant->algorithm,
+                                    .call = &call,
+                                    .chunk = work->chunk,
+                                    .round = rounding->of,
+                                    .user = rounding->user};
     const tg_status status = tg_interpret(&what, work->sink);
     if (status != TG_OK)
         atomic_store(&work->status, status);
@@ -235,6 +241,13 @@ tg_status tg_truth_compute(const tg_problem *problem, int64_t chunk, const tg_pa
                         .truth = truth,
                         .oracle = chunk ? NULL : tg_variant_oracle(problem->variant),
                         .chunk = chunk ? chunk : usual_chunk};
+    return compute(&work, parts, sink);
+}
+
+tg_status tg_truth_rounded(const tg_problem *problem, int64_t chunk, const tg_rounding *rounding,
+                           const tg_parts_done *parts, tg_truth *truth, const tg_sink *sink)
+{
+    struct work work = {.problem = problem, .truth = truth, .rounding = rounding, .chunk = chunk ? chunk : usual_chunk};
     return compute(&work, parts, sink);
 }
 

@@ -145,6 +145,14 @@ typedef struct tg_parts_done {
  * own. `parts` may be NULL. */
 TG_API tg_status tg_truth_compute(const tg_problem *problem, int64_t chunk, const tg_parts_done *parts, tg_truth *truth,
                                   const tg_sink *sink);
+/* What becomes of each result of the statements (tg_interpretation, round and user). Called by several threads at a time. */
+typedef struct tg_rounding {
+    double (*of)(void *user, uint32_t tile, uint64_t element, double value);
+    void *user;
+} tg_rounding;
+/* The same by the statements, rounded; NULL: not rounded. */
+TG_API tg_status tg_truth_rounded(const tg_problem *problem, int64_t chunk, const tg_rounding *rounding,
+                                  const tg_parts_done *parts, tg_truth *truth, const tg_sink *sink);
 TG_API void tg_truth_free(tg_truth *truth);
 
 /* The variant's oracle, or that of a variant that comes with Tegula and has the same algorithm; NULL if neither. */
@@ -193,18 +201,19 @@ typedef void tg_slope_fn(void *user, const tg_slope *slope);
 TG_API tg_status tg_gradients_check(const tg_variant *forward, const tg_variant *backward, uint64_t seed,
                                     tg_slope_fn *visit, void *user, const tg_sink *sink);
 
-/* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
+/* ---- rounding.c: what roundings do to the outputs ---- */
 
-enum { TG_ROUNDINGS = 64 }; /* samples by which a deviation is known to a tenth */
+enum { TG_ROUNDINGS = 64 }; /* numbers, or samples of one, by which a deviation is known to a tenth */
 
-/* Mean squares of it, of so many samples, element by element, of every output; tg_truth_free. `chunk` and `parts` as for
- * tg_truth_compute, which gave `truth`; NULL: it is computed. */
+/* Mean squares of it, of so many samples, element by element, of every output, by the statements; tg_truth_free. `chunk` and
+ * `parts` as for tg_truth_compute, which gave `truth` by the statements; NULL: it is computed. */
 TG_API tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
                                     const tg_parts_done *parts, tg_truth *square, const tg_sink *sink);
-/* A tensor of so few numbers (a row of q's or v's kind is one) that what its parts are worth must be known before it is
- * called wrong; then it is judged again with that, and with the truth. */
-TG_API bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor);
-TG_API void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict);
+/* By how many samples an output must be judged again before it is called wrong; 0: it is right, or wrong without doubt. */
+TG_API uint32_t tg_roundings_wanted(const tg_verdict *verdict, const tg_host_tensor *tensor);
+/* ... and that, by such mean squares of its deviation. */
+TG_API void tg_judge_rounded(const tg_host_tensor *tensor, tg_const_array reference, const double *square,
+                             tg_verdict *verdict);
 
 /* ---- call.c: a launch with its device memory ---- */
 
