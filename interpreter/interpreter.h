@@ -44,6 +44,9 @@ typedef struct tg_interpretation {
     /* What becomes of each element that a statement has computed, before anything reads it: a rounding, or a small
      * error whose effect is to be known. NULL: nothing. `element` counts from 0 in the order of the evaluation. */
     double (*round)(void *user, uint32_t tile, uint64_t element, double value);
+    /* ... and what a product takes in place of an element of a state, which is carried on as it is. `element` counts from the first one of
+     * the tile. NULL: the element. */
+    double (*operand)(void *user, uint32_t tile, uint64_t element, double value);
     void *user;
     /* What is computed and nearer to zero than this is zero, inside expressions and decayed products too: exponents of
      * fp32 have fewer bits. 0: nothing is. */

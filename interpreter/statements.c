@@ -2,6 +2,7 @@
 #include "interpreter/interpret.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double least = -1e30; /* the largest of nothing */
 
@@ -145,6 +146,32 @@ static void add_decayed(struct machine *m, const tg_stmt *stmt, struct view out,
     while (next_element(at, &extent));
 }
 
+/* A copy of a state as products take it, the caller's to free; NULL: they take it as it is. */
+static double *state_operand(struct machine *m, tg_operand operand, struct place place, struct view *view)
+{
+    const struct tile *tile = &m->tiles[TG_OPERAND_TILE(operand)];
+    const struct extent extent = extent_of(m, &operand, 1, place);
+    const bool is_state = tile->stmt && tile->stmt->op == TG_STMT_CARRY;
+    int64_t at[N_INNER] = {0}, n = 1;
+    if (!m->what->operand || !is_state || m->status != TG_OK)
+        return NULL;
+    struct view to = {.at = NULL};
+    for (int d = N_INNER; d-- > 0; n *= extent.n[d])
+        to.stride[d] = extent.n[d] > 1 ? n : 0;
+    to.at = malloc((size_t)n * sizeof *to.at);
+    if (!to.at) {
+        m->status = TG_E_MEMORY;
+        return NULL;
+    }
+    do {
+        const double *element = element_of(*view, at);
+        *element_of(to, at) =
+            m->what->operand(m->what->user, TG_OPERAND_TILE(operand), (uint64_t)(element - tile->data), *element);
+    } while (next_element(at, &extent));
+    *view = to;
+    return to.at;
+}
+
 /* Adds the statement's sum over a and b of this place. */
 static void add_sum(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
 {
@@ -154,9 +181,13 @@ static void add_sum(struct machine *m, const tg_stmt *stmt, struct view out, str
         return;
     }
     const tg_operand operands[] = {stmt->a, stmt->b, stmt->out};
-    const struct view a = view_of(m, stmt->a, place);
-    const struct view b = stmt->b ? view_of(m, stmt->b, place) : (struct view){.at = &one};
+    struct view a = view_of(m, stmt->a, place);
+    struct view b = stmt->b ? view_of(m, stmt->b, place) : (struct view){.at = &one};
+    double *copy_a = state_operand(m, stmt->a, place, &a),
+           *copy_b = stmt->b ? state_operand(m, stmt->b, place, &b) : NULL;
     add_products(out, a, b, extent_of(m, operands, TG_COUNT(operands), place));
+    free(copy_a);
+    free(copy_b);
 }
 
 static void contract(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)

@@ -29,14 +29,26 @@ static double rounding_of(const tg_problem *problem, const tg_host_tensor *tenso
 struct roundings {
     double of[256];    /* half a unit in the last place, as a factor */
     double least[256]; /* ... and at least so much: what f16 has nothing finer for */
+    double of_operands;
     uint64_t seed;
 };
+
+static double off_by(const struct roundings *roundings, double unit, uint64_t stream, uint64_t element, double x)
+{
+    return x + unit * (2 * tg_num_uniform((tg_random){roundings->seed, stream}, element) - 1);
+}
 
 static double rounded(void *user, uint32_t tile, uint64_t element, double x)
 {
     const struct roundings *roundings = user;
-    const double unit = fmax(roundings->of[tile] * fabs(x), roundings->least[tile]);
-    return x + unit * (2 * tg_num_uniform((tg_random){roundings->seed, tile}, element) - 1);
+    return off_by(roundings, fmax(roundings->of[tile] * fabs(x), roundings->least[tile]), tile, element, x);
+}
+
+/* A state is carried in fp32, and rounded where a product takes it. */
+static double rounded_state(void *user, uint32_t tile, uint64_t element, double x)
+{
+    const struct roundings *roundings = user;
+    return off_by(roundings, roundings->of_operands * fabs(x), 256 + tile, element, x);
 }
 
 static void add_rounding(struct roundings *roundings, uint32_t tile, double unit, bool is_f16)
@@ -45,11 +57,10 @@ static void add_rounding(struct roundings *roundings, uint32_t tile, double unit
     roundings->least[tile] = is_f16 ? tg_num_least(TG_NUM_F16) : roundings->least[tile];
 }
 
-/* A state is carried in fp32: the operand that products take of it is another number, not what is carried on. */
 static struct roundings find_roundings(const tg_problem *problem, uint64_t seed)
 {
     const tg_algorithm *algorithm = problem->variant->algorithm;
-    struct roundings roundings = {.seed = seed};
+    struct roundings roundings = {.of_operands = rounding_of_operands(problem->io), .seed = seed};
     for (uint32_t i = 0; i < algorithm->n_body; i++) {
         const tg_stmt *stmt = &algorithm->body[i];
         add_rounding(&roundings, TG_OPERAND_TILE(stmt->out), rounding_of_f32, false);
@@ -133,7 +144,7 @@ static tg_status add_sample(const tg_problem *problem, int64_t chunk, const tg_t
     tg_problem off;
     tg_truth moved;
     struct roundings roundings = find_roundings(problem, seed);
-    const tg_rounding rounding = {rounded, &roundings};
+    const tg_rounding rounding = {rounded, rounded_state, &roundings};
     tg_status status =
         perturb(problem, &off, seed) ? tg_truth_rounded(&off, chunk, &rounding, parts, &moved, sink) : no_memory(sink);
     if (status == TG_OK) {

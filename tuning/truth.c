@@ -106,11 +106,12 @@ static void call_oracle(struct work *work, const double *const *in, double *cons
         work->oracle(&call);
         return;
     }
-    const tg_rounding nothing = {NULL, NULL}, *rounding = work->rounding ? work->rounding : &nothing;
+    const tg_rounding nothing = {NULL, NULL, NULL}, *rounding = work->rounding ? work->rounding : &nothing;
     const tg_interpretation what = {.algorithm = problem->variant->algorithm,
                                     .call = &call,
                                     .chunk = work->chunk,
                                     .round = rounding->of,
+                                    .operand = rounding->operand,
                                     .user = rounding->user};
     const tg_status status = tg_interpret(&what, work->sink);
     if (status != TG_OK)

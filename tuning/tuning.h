@@ -145,9 +145,11 @@ typedef struct tg_parts_done {
  * own. `parts` may be NULL. */
 TG_API tg_status tg_truth_compute(const tg_problem *problem, int64_t chunk, const tg_parts_done *parts, tg_truth *truth,
                                   const tg_sink *sink);
-/* What becomes of each result of the statements (tg_interpretation, round and user). Called by several threads at a time. */
+/* What becomes of each result of the statements, and of a state as products take it (tg_interpretation: round, operand, user).
+ * Called by several threads at a time. */
 typedef struct tg_rounding {
     double (*of)(void *user, uint32_t tile, uint64_t element, double value);
+    double (*operand)(void *user, uint32_t tile, uint64_t element, double value);
     void *user;
 } tg_rounding;
 /* The same by the statements, rounded; NULL: not rounded. */
