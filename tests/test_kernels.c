@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     suite_decays();
     suite_together();
     suite_alike();
+    suite_carried_twice();
     suite_found();
     suite_found_states();
     suite_states();

@@ -35,6 +35,7 @@ enum {
     /* backward */
     VP, PT,                  /* K Q^T; scale P, in memory [T, Lkv], or for walks on chip [Lkv, Lhq] */
     DNI, DNG, DN, DR,        /* gradients of N (through the state, weighted, whole) and of R [T, dhv] */
+    QSC,                     /* scale q, where there is no decay [T, dqk] */
     DHW, DRW, ADD_Q, ADD_K, DC, DTR, /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     DQI, DQG, DP, DPG, DQS, DQH, QS, RX, RE, /* dQ; q.dq through the state, and rows of E of P */
     GI, GG, LP, LG, Z, GX, LE, RV, DKR,      /* dK of a key as it is read, over beta; k.z through the state, rows of E of L; dr.v */

@@ -7,6 +7,7 @@
 #define VARIANT_NAME "delta-net"
 #define VARIANT_TITLE "DeltaNet: the delta rule without a decay"
 #define VARIANT_ALIASES "delta",
+#define UNGATED
 #define LOG2_DECAY TG_NUM(0)
 #define GATES
 #define GATE_TENSORS

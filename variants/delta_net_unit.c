@@ -6,6 +6,7 @@
 #define VARIANT_TITLE "DeltaNet with unit rows of q and k"
 #define VARIANT_ALIASES
 #define UNIT_ROWS
+#define UNGATED
 #define LOG2_DECAY TG_NUM(0)
 #define GATES
 #define GATE_TENSORS

@@ -22,6 +22,8 @@
     .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
 /* Where operands are made in the kernel: a thread block has a whole row, four channels a thread, and its sum. */
 #define ROWS .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(128)}
+/* ... or two channels a thread, where there is no sum. */
+#define ELEMENTS .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}
 #define COMPOSED_BY_VALUES                                                                                             \
     .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
 /* By four warps, two thread blocks of a multiprocessor, each of which takes longer: for as many as would take turns by eight. */

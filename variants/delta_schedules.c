@@ -7,7 +7,8 @@
 #define POSITIONS_OF(chunks) .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(chunks), [TG_LKV] = TG_W(64)}
 #define POSITIONS            POSITIONS_OF(1)
 #define GATE_ROW                                                                                                       \
-    {ROW("unit", (Q, K)), .has = K2, .lacks = DQ_RAW, ROWS}, {ROW("unit", (QQ, K2, Q, K)), .has = DQ_RAW, ROWS},        \
+    {ROW("unit", (Q, K)), .has = K2, .lacks = DQ_RAW, ROWS}, {ROW("unit", (QQ, K2, Q, K, QSC)), .has = DQ_RAW, ROWS},   \
+    {ROW("scaled", (QSC)), .lacks = DQ_RAW, ELEMENTS},                                                                  \
     {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS_OF(4)}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS_OF(4)}
 #define GATE_GRADIENT_ROW                                                                                              \
     {ROW("dgates", (DBETA, DA)), .lacks = BETA_RAW, POSITIONS},                                                        \
