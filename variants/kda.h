@@ -17,10 +17,10 @@
 enum {
     /* cumulative logs in base 2, and the chunk's tiles */
     A = DELTA_CALLERS, B, GT,    /* log2 decay; its sum over the chunk up to a token, and over the chunk [T, dqk], [chunk, dqk] */
-    KB, KE, QB,                  /* keys as the beginning and as the end of the chunk have them, and queries, scaled [T, dqk] */
+    KB, KE, QB,                  /* keys as the beginning of the chunk has them, times beta, and as its end has them; queries, scaled [T, dqk] */
     KK, LOWER, T_,               /* K K^T, decayed; L; T [T, Lkv] */
     QK, P,                       /* Q K^T, decayed, and scaled [T, Lkv] */
-    X, R, N,                     /* KB S; beta (V - X); the values that are written [T, dhv] */
+    X, R, N,                     /* KB S; beta V - X; the values that are written [T, dhv] */
     CK, INTER, SUM,              /* state that arrives at a chunk; what it gives; the output */
     TR,                          /* what a segment does to a state [chunk, dqk, dqk] */
 

@@ -51,7 +51,7 @@ void suite_alike(void)
         try_alike(&specs[i]);
 }
 
-/* ---- many chunks without a decay ---- */
+/* ---- many chunks that nothing decays over, or little ---- */
 
 static void judge_backward(const struct trial *forward)
 {
@@ -69,12 +69,31 @@ static void judge_backward(const struct trial *forward)
 void suite_carried_twice(void)
 {
     static const struct spec specs[] = {
-        {.variant = "delta-net", SPEC_SIZES(BF16, 1, 1, 1500, 16, 24), .schedule = "walk", .backward = "walk-narrow", .has_s0 = true},
-        {.variant = "delta-net-unit", SPEC_SIZES(BF16, 1, 1, 1500, 16, 24), .schedule = "walk", .backward = "walk", .has_s0 = true},
+        {.variant = "delta-net",
+         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
+         .schedule = "walk",
+         .backward = "walk-narrow",
+         .has_s0 = true},
+        {.variant = "delta-net-unit",
+         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
+         .schedule = "walk",
+         .backward = "walk",
+         .has_s0 = true},
+        {.variant = "kda",
+         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
+         .gates = OPEN,
+         .schedule = "walk",
+         .backward = "walk",
+         .has_s0 = true},
+        {.variant = "kda-safe",
+         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
+         .schedule = "walk",
+         .backward = "walk",
+         .has_s0 = true},
     };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct trial trial;
-        if (!tap_begin("many chunks without a decay, %s by %s", specs[i].variant, specs[i].backward))
+        if (!tap_begin("many chunks, %s by %s", specs[i].variant, specs[i].backward))
             continue;
         if (trial_open(&trial, &specs[i])) {
             if (trial_runs(&trial))
