@@ -208,12 +208,13 @@ static uint32_t owner_of(const tg_algorithm *algorithm, const tg_kernel_row *row
 
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
-/* Warps that share the columns of a state, since there are more of them than rows of 16 (columns.c). */
+/* Warps of a walk that share the columns of a state, since there are more of them than rows of 16 (columns.c). */
 static uint32_t column_warps(const tg_kernel_row *row)
 {
     const tg_axis_role *rows = &row->row[TG_DHV];
-    const bool is_for_all = rows->role != TG_ROLE_P || rows->block >= 16u * row->warps || row->mma == TG_MMA_WGMMA;
-    return is_for_all || rows->block % 16 ? 1 : row->warps / (rows->block / 16u);
+    const bool can_share = row->row[TG_CHUNK].role == TG_ROLE_W && row->mma != TG_MMA_WGMMA &&
+                           rows->role == TG_ROLE_P && rows->block > 0 && rows->block % 16 == 0;
+    return can_share && rows->block < 16u * row->warps ? row->warps / (rows->block / 16u) : 1;
 }
 
 static uint32_t block_of(const tg_algorithm *algorithm, const struct tg_slices *slices, const tg_kernel_row *row,
