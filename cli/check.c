@@ -117,8 +117,7 @@ static void leg_free(struct leg *leg)
         tg_problem_free(&leg->problem);
     if (leg->has_truth)
         tg_truth_free(&leg->truth);
-    if (leg->roundings)
-        tg_truth_free(&leg->deviation);
+    tg_truth_free(&leg->deviation.square);
 }
 
 /* ---- forward, backward, and the backward by the paper's convention ---- */

@@ -10,10 +10,10 @@ struct leg {
     tg_problem problem;
     struct file_notes notes;
     struct choice choice;
-    tg_truth truth, deviation;
+    tg_truth truth;
+    tg_deviation deviation;
     bool has_truth;
-    uint32_t roundings; /* samples of the deviation; 0: it is not there */
-    bool is_paper;      /* gradients by the TFLA paper's convention: the normaliser is a constant */
+    bool is_paper; /* gradients by the TFLA paper's convention: the normaliser is a constant */
 };
 
 struct check {

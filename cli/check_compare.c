@@ -166,19 +166,6 @@ void check_skip_gradients(struct check *check)
     }
 }
 
-/* By the statements, which take what the forward left rounded as the kernel does; an oracle makes it anew. */
-static bool know_deviation(struct check *check, struct leg *leg, uint32_t samples)
-{
-    if (samples <= leg->roundings)
-        return samples > 0;
-    if (leg->roundings)
-        tg_truth_free(&leg->deviation);
-    leg->roundings = 0;
-    if (truth_deviation(check->context, &leg->problem, leg->choice.schedule.chunk, NULL, samples, &leg->deviation))
-        leg->roundings = samples;
-    return leg->roundings > 0;
-}
-
 /* A parameter of which the file has one number for all heads: its gradient is the sum of theirs. */
 static tg_host_tensor over_heads(const tg_host_tensor *tensor, float *sum)
 {
@@ -221,8 +208,10 @@ static int judge_output(struct check *check, struct leg *leg, const tg_host_tens
         return CODE_OK;
     }
     tg_verdict verdict = tg_judge(&leg->problem, &one, reference, levels);
-    if (reference.n == tensor->n && know_deviation(check, leg, tg_roundings_wanted(&verdict, tensor)))
-        tg_judge_rounded(tensor, reference, leg->deviation.out[tensor->tile], &verdict);
+    /* by the statements, which take what the forward left rounded as the kernel does; an oracle makes it anew */
+    if (reference.n == tensor->n && know_deviation(check->context, &leg->problem, leg->choice.schedule.chunk,
+                                                   tg_roundings_wanted(&verdict, tensor), &leg->deviation))
+        tg_judge_rounded(tensor, reference, leg->deviation.square.out[tensor->tile], &verdict);
     report(check, leg, tensor, &verdict, reference, against);
     return verdict.ok ? CODE_OK : CODE_FAILED;
 }

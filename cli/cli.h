@@ -338,10 +338,12 @@ bool problem_random(struct context *context, const tg_variant *variant, const tg
 bool problem_layout(struct context *context, const tg_variant *variant, const tg_shape *shape, tg_dtype io,
                     tg_problem *problem);
 bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io, tg_problem *problem);
-/* As tg_truth_compute and tg_truth_deviation, with progress. */
+/* As tg_truth_compute, tg_truth_deviation and tg_deviation_know, with progress. */
 bool truth_compute(struct context *context, const tg_problem *problem, int64_t chunk, tg_truth *truth);
 bool truth_deviation(struct context *context, const tg_problem *problem, int64_t chunk, const tg_truth *truth,
                      uint32_t samples, tg_truth *square);
+bool know_deviation(struct context *context, const tg_problem *problem, int64_t chunk, uint32_t samples,
+                    tg_deviation *deviation);
 
 /* ---- problem_file.c ---- */
 

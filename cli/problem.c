@@ -114,3 +114,16 @@ bool truth_deviation(struct context *context, const tg_problem *problem, int64_t
     progress_end(context);
     return status == TG_OK;
 }
+
+bool know_deviation(struct context *context, const tg_problem *problem, int64_t chunk, uint32_t samples,
+                    tg_deviation *deviation)
+{
+    const tg_parts_done parts = {tell_parts, context};
+    const bool is_new = samples > deviation->samples;
+    if (is_new)
+        progress_begin(context, "fp64 reference of %s, and what roundings do to it", problem->variant->name);
+    const bool is_known = tg_deviation_know(problem, chunk, samples, &parts, deviation, &context->sink);
+    if (is_new)
+        progress_end(context);
+    return is_known;
+}

@@ -383,6 +383,11 @@ static inline bool plan_is_position(uint32_t dim)
 {
     return dim == TG_LQ || dim == TG_LKV;
 }
+/* Does a CARRY of this kernel make it? */
+static inline bool plan_is_state(const struct plan *p, const struct value *v)
+{
+    return v->stmt >= 0 && p->algorithm->body[v->stmt].op == TG_STMT_CARRY;
+}
 /* Is the tile of positions x positions, in whichever row it is made, zero where the key is behind the query? */
 bool plan_is_lower(const tg_algorithm *algorithm, uint32_t tile);
 /* Is it a product whose terms are weighted by a decay from the key's to the query's position? */

@@ -46,10 +46,6 @@ static inline bool plan_is_below(const struct plan *p, const struct value *v, ui
 }
 /* columns.c: do so many warps share the columns of states? Sets how, and adds up what each has a part of. */
 bool plan_share_columns(struct plan *p);
-static inline bool plan_is_state(const struct plan *p, const struct value *v)
-{
-    return v->stmt >= 0 && p->algorithm->body[v->stmt].op == TG_STMT_CARRY;
-}
 /* A product that sums over the columns of a state, which is its left operand. */
 static inline bool plan_is_part(const struct plan *p, const struct op *op)
 {

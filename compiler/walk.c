@@ -38,7 +38,7 @@ static bool find_owner(struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v];
-        if (op->kind == OP_CONTRACT && v->stmt >= 0 && p->algorithm->body[v->stmt].op == TG_STMT_CARRY)
+        if (op->kind == OP_CONTRACT && plan_is_state(p, v))
             state = op;
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
             output = op;
@@ -293,7 +293,7 @@ bool pass_walk(struct plan *p)
         struct value *v = &p->values[i];
         v->space = walk_space(p, i);
         if (v->space == SPACE_VECTOR && v->stmt >= 0)
-            v->scope = p->algorithm->body[v->stmt].op == TG_STMT_CARRY ? SCOPE_GROUP : SCOPE_WARP;
+            v->scope = plan_is_state(p, v) ? SCOPE_GROUP : SCOPE_WARP;
         v->late = v->space == SPACE_PARTS && walk_is_late(p, i);
         p->carries |= plan_is_carried(v);
         v->dtype =

@@ -117,7 +117,7 @@ static void limits_are_what_roundings_make(void **state)
     }
 }
 
-/* Of keys that are alike: tests/kernels/alike.c allows 9e-3. */
+/* Of keys that are alike: tests/kernels/roundings.c allows 9e-3. */
 static void roundings_where_the_inverse_is_large(void **state)
 {
     (void)state;

@@ -462,6 +462,32 @@ static void rows_of_few_are_few(void **state)
     }
 }
 
+static double nothing(void *user, uint32_t tile, uint64_t element, double value)
+{
+    (void)user, (void)tile, (void)element, (void)value;
+    return 0;
+}
+
+/* What products take in place of a state reaches the outputs, and is not carried on. */
+static void a_state_is_rounded_where_it_is_read(void **state)
+{
+    (void)state;
+    const tg_shape shape = {.batch = 1, .heads = 1, .tokens = 128, .dqk = 16, .dhv = 16};
+    const tg_rounding rounding = {.operand = nothing};
+    tg_problem problem;
+    tg_truth plain, without;
+    LOG(log);
+    assert_int_equal(tg_problem_random(&tg_linear, NULL, &shape, TG_BF16, 1, NULL, &problem, &log_sink), TG_OK);
+    assert_int_equal(tg_truth_rounded(&problem, 64, NULL, NULL, &plain, &log_sink), TG_OK);
+    assert_int_equal(tg_truth_rounded(&problem, 64, &rounding, NULL, &without, &log_sink), TG_OK);
+    const tg_host_tensor *h = tg_problem_tensor(&problem, "h"), *final = tg_problem_tensor(&problem, "S");
+    assert_memory_equal(plain.out[final->tile], without.out[final->tile], final->n * sizeof(double));
+    assert_memory_not_equal(plain.out[h->tile], without.out[h->tile], h->n * sizeof(double));
+    tg_truth_free(&plain);
+    tg_truth_free(&without);
+    tg_problem_free(&problem);
+}
+
 enum { MANY = 100, FEW = 3 };
 
 static tg_verdict judged_again(bool is_gradient, size_t n, double rms_ratio, double deviation)
@@ -520,6 +546,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_time_the_untuned_is_timed),
         cmocka_unit_test(right_numbers_that_cancel_are_right),
         cmocka_unit_test(rows_of_few_are_few),
+        cmocka_unit_test(a_state_is_rounded_where_it_is_read),
         cmocka_unit_test(roundings_excuse_what_they_make),
         cmocka_unit_test(what_f16_cannot_hold_is_no_error),
         cmocka_unit_test(a_damaged_candidate_is_found_wrong),

@@ -133,27 +133,9 @@ tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_
     return verdict;
 }
 
-/* What roundings do to the outputs, by so many samples, once somebody must know. */
-struct deviation {
-    tg_truth square;
-    uint32_t samples;
-};
-
-static bool know(const tg_problem *problem, int64_t chunk, uint32_t samples, struct deviation *deviation,
-                 const tg_sink *sink)
-{
-    if (samples <= deviation->samples)
-        return samples > 0;
-    tg_truth_free(&deviation->square);
-    deviation->samples = 0;
-    if (tg_truth_deviation(problem, chunk, NULL, samples, NULL, &deviation->square, sink) == TG_OK)
-        deviation->samples = samples;
-    return deviation->samples > 0;
-}
-
 tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_t chunk, const tg_sink *sink)
 {
-    struct deviation deviation = {.samples = 0};
+    tg_deviation deviation = {.samples = 0};
     tg_verdict worst = {.name = "nothing"};
     double furthest = -1;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
@@ -162,7 +144,7 @@ tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_
             continue;
         const tg_const_array reference = {truth->out[tensor->tile], TG_NUM_F64, tensor->n};
         tg_verdict verdict = tg_judge(problem, tensor, reference, (tg_levels){0, 0});
-        if (know(problem, chunk, tg_roundings_wanted(&verdict, tensor), &deviation, sink))
+        if (tg_deviation_know(problem, chunk, tg_roundings_wanted(&verdict, tensor), NULL, &deviation, sink))
             tg_judge_rounded(tensor, reference, deviation.square.out[tensor->tile], &verdict);
         const double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
         if (distance > furthest) {

@@ -3,7 +3,8 @@
  * Where large parts of a number cancel, an error of a rounding's size in the parts is large in the number, whoever
  * computes it. How large is measured, not guessed: the statements are asked again, with inputs that are off by up to one
  * rounding of their type each, and with every result of theirs off by one of the type in which a kernel has it: that of
- * operands where a product takes it, that of the tensor where it goes out, else fp32. */
+ * operands where a product takes it, that of the tensor where it goes out, else fp32. An oracle has no such results: it is asked
+ * with other inputs alone. */
 #include "tuning/tuning.h"
 
 #include "program/fail.h"
@@ -145,8 +146,9 @@ static tg_status add_sample(const tg_problem *problem, int64_t chunk, const tg_t
     tg_truth moved;
     struct roundings roundings = find_roundings(problem, seed);
     const tg_rounding rounding = {rounded, rounded_state, &roundings};
-    tg_status status =
-        perturb(problem, &off, seed) ? tg_truth_rounded(&off, chunk, &rounding, parts, &moved, sink) : no_memory(sink);
+    tg_status status = !perturb(problem, &off, seed) ? no_memory(sink)
+                       : chunk                       ? tg_truth_rounded(&off, chunk, &rounding, parts, &moved, sink)
+                                                     : tg_truth_compute(&off, chunk, parts, &moved, sink);
     if (status == TG_OK) {
         status = add_deviation(problem, truth, &moved, weight, square) ? TG_OK : no_memory(sink);
         tg_truth_free(&moved);
@@ -160,7 +162,7 @@ tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_
 {
     tg_truth own = {{NULL}};
     *square = own;
-    tg_status status = truth ? TG_OK : tg_truth_rounded(problem, chunk, NULL, parts, &own, sink);
+    tg_status status = truth ? TG_OK : tg_truth_compute(problem, chunk, parts, &own, sink);
     for (uint64_t seed = 1; status == TG_OK && seed <= samples; seed++)
         status = add_sample(problem, chunk, truth ? truth : &own, seed, 1.0 / samples, parts, square, sink);
     tg_truth_free(&own);
@@ -169,13 +171,24 @@ tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_
     return status;
 }
 
+bool tg_deviation_know(const tg_problem *problem, int64_t chunk, uint32_t samples, const tg_parts_done *parts,
+                       tg_deviation *deviation, const tg_sink *sink)
+{
+    if (samples <= deviation->samples)
+        return samples > 0;
+    tg_truth_free(&deviation->square);
+    const bool is_known = tg_truth_deviation(problem, chunk, NULL, samples, parts, &deviation->square, sink) == TG_OK;
+    deviation->samples = is_known ? samples : 0;
+    return is_known;
+}
+
 /* The limits of judge.c are over the RMS of a tensor, which says how large its parts are, if these do not cancel and its numbers are
  * not few. Of two or three numbers all may be small by chance where their parts are not: the gradient of a gate at T = 1 is one
  * sum of hundreds of rounded parts of both signs, and nearly zero in one call of ten. What shares a rounding counts as one:
  * h of a first token is v times one sum, q.k, so a row is one number. An output beyond its limit is judged again by what the
  * roundings of its parts are worth: of few numbers five deviations, which happens once in a million right ones; of many the RMS
- * is known, and three times what roundings make are allowed as they are of levels in files, but no more than makes an output
- * twice, or a gradient a quarter, as wrong as it may be where nothing cancels. */
+ * is known, and three times what roundings make are allowed as they are of levels in files; but of outputs no more than twice their
+ * limit, and of gradients no more than a quarter of the truth. */
 enum { FEW = 64 };
 static const double deviations_of_few = 5, deviations_of_many = 3;
 static const double less_than_all = 0.9; /* zeros are never right */

@@ -207,10 +207,21 @@ TG_API tg_status tg_gradients_check(const tg_variant *forward, const tg_variant 
 
 enum { TG_ROUNDINGS = 64 }; /* numbers, or samples of one, by which a deviation is known to a tenth */
 
-/* Mean squares of it, of so many samples, element by element, of every output, by the statements; tg_truth_free. `chunk` and
- * `parts` as for tg_truth_compute, which gave `truth` by the statements; NULL: it is computed. */
+/* Mean squares of it, of so many samples, element by element, of every output; tg_truth_free. `chunk` and `parts` as for
+ * tg_truth_compute, which gave `truth`; NULL: it is computed. By an oracle (chunk 0) of inputs alone. */
 TG_API tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
                                     const tg_parts_done *parts, tg_truth *square, const tg_sink *sink);
+/* The same, once somebody must know: by so many samples; 0: nothing is known yet. The
+ * caller's: {0}, and tg_truth_free(&square) in the end. */
+typedef struct tg_deviation {
+    tg_truth square;
+    uint32_t samples;
+} tg_deviation;
+
+/* By at least so many samples; false: none are wanted, or it cannot be computed, as `sink` was told. `chunk` and
+ * `parts` as for tg_truth_compute. */
+TG_API bool tg_deviation_know(const tg_problem *problem, int64_t chunk, uint32_t samples, const tg_parts_done *parts,
+                              tg_deviation *deviation, const tg_sink *sink);
 /* By how many samples an output must be judged again before it is called wrong; 0: it is right, or wrong without doubt. */
 TG_API uint32_t tg_roundings_wanted(const tg_verdict *verdict, const tg_host_tensor *tensor);
 /* ... and that, by such mean squares of its deviation. */

@@ -29,4 +29,14 @@
 /* By four warps, two thread blocks of a multiprocessor, each of which takes longer: for as many as would take turns by eight. */
 #define VARY_COMPOSED(row_) {.field = TG_FIELD_WARPS, .rows = {row_}, .values = {4, 8}, .line = __LINE__}
 
+/* By mma.sync, for dqk beyond 256: warps share the columns of a state. SMALL: chunks of 16 positions, for 99 KB of shared memory and for
+ * fp32, whose states are in eight warps. */
+#define SHARED      "walk.warps=4 walk.dhv=16 "
+#define BACK_SHARED SHARED "dV.warps=4 dV.dhv=16"
+#define FP32_SHARED "walk.warps=8 walk.dhv=16 "
+#define SMALL       SHARED "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.Lhq=16 walk.Lkv=16 "
+#define BACK_SMALL                                                                                                     \
+    SMALL "dV.warps=4 dV.Lhq=16 dV.Lkv=16 dV.dhv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 "    \
+          "dK.warps=1 dK.Lhq=16 dK.Lkv=16 "
+
 #endif

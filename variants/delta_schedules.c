@@ -34,12 +34,7 @@
     "walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
 #define WIDE   WIDE_T "H.warps=2 H.Lhq=32 H.Lkv=32 H.dhv=32 "
 #define FP32   "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 H.mma=tf32x3 H.dqk=16"
-/* ... for dqk beyond that: the warps share the columns of a state; by chunks of 16 in 99 KB of shared memory, and in fp32 */
-#define SHARED "walk.warps=4 walk.dhv=16 "
-#define SMALL                                                                                                          \
-    "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=4 walk.Lhq=16 walk.Lkv=16 walk.dhv=16 "
 #define SMALL_H       "H.warps=1 H.Lhq=16 H.Lkv=16 "
-#define FP32_SHARED   "walk.warps=8 "
 static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
@@ -63,9 +58,6 @@ static const tg_schedule portable = {
 #define BACK_FP32                                                                                                      \
     "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 "            \
     "dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 product.mma=tf32x3"
-#define BACK_SMALL                                                                                                     \
-    SMALL "dV.warps=4 dV.Lhq=16 dV.Lkv=16 dV.dhv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 "    \
-          "dK.warps=1 dK.Lhq=16 dK.Lkv=16 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 static const tg_point back_portable_points[] = {
     {.name = "portable"},
@@ -73,7 +65,7 @@ static const tg_point back_portable_points[] = {
     {.name = "portable-wide", .changes = BACK_WIDE},
     {.name = "portable-fp32", .changes = BACK_FP32},
     {.name = "portable-fp32-wide", .changes = BACK_WIDE BACK_FP32},
-    {.name = "portable-shared", .changes = BACK_WIDE SHARED "dV.warps=4 dV.dhv=16"},
+    {.name = "portable-shared", .changes = BACK_WIDE BACK_SHARED},
     {.name = "portable-shared-small", .changes = BACK_WIDE BACK_SMALL},
     {.name = "portable-fp32-shared", .changes = BACK_WIDE BACK_FP32 " " BACK_SMALL FP32_SHARED "dV.warps=8"},
     {.name = NULL},

@@ -33,10 +33,6 @@
 #define FP32 "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 "
 #define WIDE_FP32                                                                                                      \
     FP32 "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=2 walk.Lhq=16 walk.Lkv=16 walk.dhv=32 "
-/* Beyond dqk 256, as in delta_schedules.c. */
-#define SHARED      "walk.warps=4 walk.dhv=16 "
-#define SMALL       "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=4 walk.Lhq=16 walk.Lkv=16 walk.dhv=16 "
-#define FP32_SHARED "walk.warps=8 walk.dhv=16 "
 static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
@@ -67,9 +63,6 @@ static const tg_schedule fused = {
 #define BACK_WIDE_FP32                                                                                                 \
     BACK_FP32 "dV.warps=2 dV.Lhq=16 dV.Lkv=16 dV.dhv=32 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                      \
               "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
-#define BACK_SMALL                                                                                                     \
-    SMALL "dV.warps=4 dV.Lhq=16 dV.Lkv=16 dV.dhv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 "    \
-          "dK.warps=1 dK.Lhq=16 dK.Lkv=16 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 /* Of all chunks at once, from N, dR, and the states of both directions in memory. Rows of states o dstates, then the gates: a thread a channel;
  * sums of the chunk first; then parameters, and rows of length 1. */
@@ -106,10 +99,10 @@ static const tg_point back_portable_points[] = {
     {.name = "portable-wide", .changes = BACK_WIDE},
     {.name = "portable-fp32", .changes = FP32 BACK_FP32},
     {.name = "portable-fp32-wide", .changes = WIDE_FP32 BACK_WIDE_FP32},
-    {.name = "portable-shared", .changes = BACK_WIDE SHARED "dV.warps=4 dV.dhv=16"},
+    {.name = "portable-shared", .changes = BACK_WIDE BACK_SHARED},
     {.name = "portable-shared-small", .changes = BACK_WIDE BACK_SMALL},
     {.name = "portable-fp32-shared", .changes = WIDE_FP32 BACK_WIDE_FP32 FP32_SHARED "dV.warps=8 dV.dhv=16"},
-    {.name = "portable-fp32-shared-small", .changes = WIDE_FP32 BACK_WIDE_FP32 SHARED "dV.warps=4 dV.dhv=16"},
+    {.name = "portable-fp32-shared-small", .changes = WIDE_FP32 BACK_WIDE_FP32 BACK_SHARED},
     {.name = NULL},
 };
 static const tg_schedule back_portable = {

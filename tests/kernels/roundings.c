@@ -1,4 +1,4 @@
-/* tests/kernels/alike.c - what the delta rule must be good to where roundings add up: of its inverse, where it is largest
+/* tests/kernels/roundings.c - what the delta rule must be good to where roundings add up: of its inverse, where it is largest
  * (tests/alike.h), and of what is carried over many chunks.
  *
  * Roundings to bf16 of what products take and of outputs make 6.6e-3 there (tests/test_levels.c), and nothing else may be of
