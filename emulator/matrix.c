@@ -5,8 +5,9 @@
  * 2t, 2t+1. A (16 x K)  a0 (g, 2t)  a1 (g+8, 2t)  a2 (g, 2t+8)  a3 (g+8, 2t+8)      tf32: one
  * column, t, and +4 instead of +8 B (K x 8)   b0 (2t, g)  b1 (2t+8, g) C, D        c0 (g, 2t)  c1
  * (g, 2t+1)  c2 (g+8, 2t)  c3 (g+8, 2t+1) Products are exact in f32; their sum is made in f32, k
- * ascending, rounding to nearest. Hardware keeps a few bits fewer or more, in an order it does not
- * tell. */
+ * ascending, rounding to nearest, and added to C with what is beyond f32 cut off: as on an H200, where
+ * 65,536 tokens that are added one behind the other lose 5e-4 of their sum. Hardware keeps a few bits
+ * fewer or more of the sum, in an order it does not tell. */
 #include "float_bits.h"
 
 #define RUN(id)                                                                                                        \
@@ -17,17 +18,26 @@ struct tiles {
     float a[16][16], b[16][8], d[16][8];
 };
 
+/* x + y, cut off where fp32 ends: what is lost in the nearest sum has the other sign where that is too large. */
+static inline __attribute__((always_inline)) float add_cut(float x, float y)
+{
+    const float sum = x + y, of_y = sum - x, lost = (x - (sum - of_y)) + (y - of_y);
+    const u32 is_finite = (float_bits(sum) & 0x7f800000u) != 0x7f800000u;
+    return bits_float(float_bits(sum) - (is_finite & (sum * lost < 0)));
+}
+
 /* Four rows at a time, so that their sums do not wait for each other. */
 CLONES static void multiply(struct tiles *t, u32 depth)
 {
     for (u32 i = 0; i < 16; i += 4) {
-        float sum[4][8];
-        memcpy(sum, t->d[i], sizeof sum);
+        float sum[4][8] = {{0}};
         for (u32 k = 0; k < depth; k++)
             for (u32 r = 0; r < 4; r++)
                 for (u32 j = 0; j < 8; j++)
                     sum[r][j] += t->a[i + r][k] * t->b[k][j];
-        memcpy(t->d[i], sum, sizeof sum);
+        for (u32 r = 0; r < 4; r++)
+            for (u32 j = 0; j < 8; j++)
+                t->d[i + r][j] = add_cut(t->d[i + r][j], sum[r][j]);
     }
 }
 

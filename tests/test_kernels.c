@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     suite_together();
     suite_alike();
     suite_carried_twice();
+    suite_long_fp32();
     suite_found();
     suite_found_states();
     suite_states();

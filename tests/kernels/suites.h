@@ -15,6 +15,7 @@ void suite_decays(void);         /* products with a decay */
 void suite_together(void);       /* products that are made together */
 void suite_alike(void);          /* inverses where they are largest */
 void suite_carried_twice(void);  /* ... and sums over many chunks that nothing forgets */
+void suite_long_fp32(void);      /* ... in fp32 */
 void suite_found(void);          /* what random declarations have found */
 void suite_found_states(void);   /* ... in states on mma.sync */
 void suite_states(void);         /* states.def: as engines keep them */
