@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -133,28 +134,60 @@ static bool takes_chunk(const tg_schedule *s, int64_t chunk)
     return chunk == 0 || (chunk % plan_chunk_multiple(s) == 0 && (chunk_most(s) == 0 || chunk <= chunk_most(s)));
 }
 
+/* What is said against a schedule: how much, and the first of it. One that has too little room for a call, or another chunk size, is
+ * nearer to it than one for other types or another GPU. */
+struct faults {
+    uint32_t weight;
+    char first[400];
+};
+
+static void add_fault(void *user, const tg_diag *diag)
+{
+    static const char *const of_room[] = {"TG0530", "TG0531", "TG0542"};
+    struct faults *faults = user;
+    bool is_of_room = false;
+    for (uint32_t i = 0; i < sizeof of_room / sizeof *of_room; i++)
+        is_of_room |= diag->code && strcmp(diag->code, of_room[i]) == 0;
+    if (diag->severity != TG_ERROR)
+        return;
+    if (!faults->weight)
+        snprintf(faults->first, sizeof faults->first, "%s", diag->message);
+    faults->weight += is_of_room ? 1 : 4;
+}
+
+static struct faults faults_of(const tg_schedule *s, const tg_target *target, const tg_shape_class *shape,
+                               int64_t chunk)
+{
+    struct faults faults = {.weight = 0};
+    const tg_sink sink = {add_fault, &faults};
+    if (tg_plan_check(s, target, shape, &sink) == TG_OK && !takes_chunk(s, chunk))
+        tg_report(&sink, TG_ERROR, "TG0542", NULL, 0, NULL, "schedule %s: chunk size %lld, expected a multiple of %u%s",
+                  s->name, (long long)chunk, plan_chunk_multiple(s), chunk_most(s) ? " and no more" : "");
+    return faults;
+}
+
+/* One message: of all schedules, against the one of which the least is said. */
 static void say_why_not(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, int64_t chunk,
                         const tg_sink *sink)
 {
-    bool is_told = false;
+    struct faults least = {.weight = UINT32_MAX};
+    uint32_t n = 0;
     tg_schedule s;
-    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++) {
-        const tg_status status = tg_plan_check(&s, target, shape, sink);
-        is_told |= status != TG_OK;
-        if (status == TG_E_ARGUMENT)
-            break; /* the shape is no shape: said once */
-        if (status != TG_OK || takes_chunk(&s, chunk))
-            continue;
-        is_told = true;
-        tg_report(sink, TG_ERROR, "TG0542", s.file, s.rows[0].line, "choose such a size, or leave it out",
-                  "schedule %s: chunk size %lld, expected a multiple of %u%s", s.name, (long long)chunk,
-                  plan_chunk_multiple(&s), chunk_most(&s) ? " and no more" : "");
+    if (!plan_check_shape(variant->algorithm, shape, sink))
+        return;
+    for (; tg_variant_schedule(variant, n, &s); n++) {
+        const struct faults faults = faults_of(&s, target, shape, chunk);
+        if (faults.weight && faults.weight <= least.weight)
+            least = faults;
     }
-    if (!is_told)
+    if (least.weight == UINT32_MAX)
         tg_report(sink, TG_ERROR, "TG0546", NULL, 0, "name one, or leave .by_name out",
                   "%s: every schedule that fits is taken by name only, keeps tensors for another call, or is one for "
                   "decode steps",
                   variant->name);
+    else
+        tg_report(sink, TG_ERROR, "TG0547", NULL, 0, "`tegula explain` has what is said against each",
+                  "%s: none of its %u schedules is for such calls; %s", variant->name, n, least.first);
 }
 
 /* ---- what was decided ---- */

@@ -187,7 +187,18 @@ Lhg
 explain mlstm-sig --arch sm_80 --chunk 100
 -- exit 2
 -- stderr
-100
+error TG0547: mlstm-sig: none of its
+chunk size 100, expected a multiple of
+! TG0518
+
+-- case one message where nothing has room: of what comes nearest
+-- args
+check kda --shape B=1,NH=1,T=100,dqk=504,dhv=512 --dtype f32 --device emu --arch sm_86 --no-wisdom
+-- exit 2
+-- stderr
+error TG0547: kda: none of its
+schedule portable-fp32-shared-small on sm_86: kernel walk needs 106560 bytes of shared memory; at most 101376
+! TG0531
 
 -- case errors as JSON too
 -- args

@@ -429,8 +429,8 @@ class Errors(unittest.TestCase):
         self.assertTrue(caught.exception.code.startswith("TG"))
         with self.assertRaises(tegula.Error) as caught:
             forward("simple-gla", **inputs(), index=np.array([0, 1]), count=np.array([1, 1]), S=inputs()["S0"])
-        self.assertGreater(len(caught.exception.messages), 5)  # why each schedule does not fit
-        self.assertEqual(str(caught.exception).count("\n"), 2)
+        self.assertEqual(caught.exception.code, "TG0547")
+        self.assertEqual(len(caught.exception.messages), 1)  # not why each schedule does not fit
         with self.assertRaises(tegula.Error) as caught:
             forward("simple-gla", **inputs(), scale=float("nan"))
         self.assertEqual(caught.exception.code, "TG0829")
