@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #define LOG2_E 1.44269504f
+#define LEAST_LOG2 (-150.0f) /* of a decay of a step, as in vector.h */
 
 enum {
     Q = 1, /* queries [T, dqk] */

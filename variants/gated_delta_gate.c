@@ -11,7 +11,7 @@
 #define SIGMOID_BETA
 #define PARAMETER(name_, flags_, drawn_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}, drawn_}
 #define LOG_DECAY TG_MUL(TG_SOFTPLUS(TG_KV(SHIFTED)), TG_NEG(TG_TILE(RATE)))
-#define LOG2_DECAY TG_MAX(TG_MUL(LOG_DECAY, TG_NUM(LOG2_E)), TG_NUM(-1e30f))
+#define LOG2_DECAY TG_MAX(TG_MUL(LOG_DECAY, TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))
 #define GATES                                                                                                          \
     TG_MAP_TO(RATE, TG_EXP2(TG_MUL(TG_TILE(A_LOG), TG_NUM(LOG2_E)))),                                                  \
     TG_MAP_TO(TG_AT_KV(SHIFTED), TG_ADD(TG_KV(G_RAW), TG_TILE(DT_BIAS))),

@@ -11,9 +11,6 @@
 
 #include "delta_oracle.h"
 
-/* The least log2 decay of a key dimension and step, as in vector.h. */
-#define LEAST_LOG2 (-150.0f)
-
 enum {
     /* cumulative logs in base 2, and the chunk's tiles */
     A = DELTA_CALLERS, B, GT,    /* log2 decay; its sum over the chunk up to a token, and over the chunk [T, dqk], [chunk, dqk] */

@@ -406,6 +406,32 @@ bool trial_open_backward(struct trial *trial, const struct trial *forward)
     return false;
 }
 
+static bool direction_is_accepted(const struct spec *spec, const tg_variant *variant, const char *text)
+{
+    struct trial trial = {.spec = spec};
+    tg_schedule schedule;
+    bool is = make_problem(&trial, variant);
+    if (is) {
+        const tg_target *target = target_of(variant, text);
+        tg_shape_class class = tg_shape_class_of(&trial.problem.shape, spec->io);
+        is = (target == own_target || on_emulator()) &&
+             schedule_from_text(&machine_context, variant, target, &class, NULL, text, &schedule);
+        class.tokens = is ? schedule.max_tokens : 0;
+        is = is && tg_plan_check(&schedule, target, &class, &log_sink) == TG_OK && !schedule.kept[0];
+    }
+    tg_problem_free(&trial.problem);
+    return is;
+}
+
+bool spec_is_accepted(const struct spec *spec)
+{
+    const tg_variant *variant = spec_variant(spec);
+    machine_context.sink = log_sink;
+    log_clear();
+    return direction_is_accepted(spec, variant, spec->schedule) &&
+           (!spec->backward || direction_is_accepted(spec, variant->backward, spec->backward));
+}
+
 void trial_close(struct trial *trial)
 {
     use_target(own_target);
