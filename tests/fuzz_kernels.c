@@ -112,6 +112,8 @@ static void draw(uint64_t seed, struct drawn *drawn)
     if (roll(&dice, 4) == 0)
         draw_cuts(&dice, drawn);
     spec->is_wide = spec->cuts && roll(&dice, 4) == 0;
+    if (spec->io == TG_F32 && spec->gates == MASKED)
+        spec->gates = ORDINARY; /* docs/limits.md: not to the last bits behind them */
     if (cancels(spec))
         spec->backward = NULL;
     if (!*spec->schedule || !drawn->forward.max_tokens)
