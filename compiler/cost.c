@@ -438,7 +438,7 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
 {
     const double sms = p->target->sms, sharing = p->makes_segments && p->transition ? together : 1,
                  products = sharing * work->flops * sms / matrix_rate(p);
-    if (p->starts)
+    if (p->starts_alone)
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER) || p->relays;
@@ -603,7 +603,7 @@ tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
     work.steps = p->composes && p->transition ? segments(p, s) : work.steps;
     const double used = used_part(p, s),
                  blocks = thread_blocks(p, s) * (p->segment && plan_is_state_alone(p) ? used : 1);
-    if (p->starts) {
+    if (p->starts_alone) {
         work.steps *= used;
         work.flops *= used;
         work.on_chip *= used;

@@ -618,6 +618,16 @@ static bool run_passes(struct plan *p)
     return true;
 }
 
+static bool lists_states_alone(const struct plan *p)
+{
+    bool alone = true;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
+        const int stmt = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
+        alone &= stmt >= 0 && p->algorithm->body[stmt].op == TG_STMT_CARRY;
+    }
+    return alone;
+}
+
 static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                   const tg_target *target, const tg_shape_class *shape, bool is_draft, const tg_sink *sink)
 {
@@ -641,6 +651,7 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
     plan_find_cluster(p);
     p->heads = heads_of(p->row, shape);
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
+    p->starts_alone = p->starts && lists_states_alone(p);
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     find_transition(p);
     if (p->row->mma == TG_MMA_NONE)

@@ -287,8 +287,9 @@ struct plan {
         transposed; /* ... whose transpose it is; of a row that makes segments: that there is one, which it does not make */
     bool rests;     /* thread blocks that make transitions end where these are zero */
     uint32_t rest_offset; /* ... shared memory for a number of each stage of the ring: no more are to be filled */
-    uint32_t starts; /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
-    bool carries;    /* a kernel on warpgroups: vectors beside the state */
+    uint32_t starts;   /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
+    bool starts_alone; /* ... and writes nothing else of them */
+    bool carries;      /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];

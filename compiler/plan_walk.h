@@ -26,7 +26,7 @@ static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 /* A kernel on warpgroups that makes states and nothing else of the chunks. */
 static inline bool plan_is_state_alone(const struct plan *p)
 {
-    return p->makes_segments || p->starts || p->finals_only;
+    return p->makes_segments || p->starts_alone || p->finals_only;
 }
 /* ... from what does not depend on the state. */
 static inline bool plan_is_sum_alone(const struct plan *p)
@@ -205,6 +205,11 @@ static inline bool plan_splits_span(const struct plan *p, uint32_t dim)
 uint32_t plan_owner_of_state(const struct plan *p);
 /* The state's tensor for what it is behind the last chunk, where this kernel writes that; 0: it does not. */
 uint32_t plan_final_tile(const struct plan *p);
+/* Does it write the states with which segments begin, and nothing else, so that it ends with the last state that a segment begins with. */
+static inline bool plan_ends_early(const struct plan *p)
+{
+    return p->starts_alone && !plan_final_tile(p);
+}
 /* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */
 bool plan_is_mapped_store(const struct plan *p, const struct op *op);
 /* ... of the steps behind which nobody fills their stages: what is stored in the loop, once more. */

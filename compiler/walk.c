@@ -177,8 +177,9 @@ static bool check_stores(const struct plan *p)
         const struct value *v = &p->values[op->v];
         if (op->kind != OP_STORE || !in_chunk || v->n_dims < 2)
             continue;
+        const bool is_start = p->starts && op->v == p->state;
         const bool to_caller =
-            plan_memory_dtype(p, op->tile) == TG_F32 &&
+            !is_start && plan_memory_dtype(p, op->tile) == TG_F32 &&
             ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
         if (plan_is_added_in_cluster(p, op->tile) && !plan_is_mapped_store(p, op)) {
             plan_refuse(
@@ -187,7 +188,7 @@ static bool check_stores(const struct plan *p)
                 p->row->name, plan_tensor(p, v)->name);
             return false;
         }
-        const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
+        const bool can_write = is_start || (plan_is_position(v->dims[0]) && plan_is_owned(p, v));
         if (to_caller || !can_write) {
             plan_refuse(
                 p, "TG0518", "let another row write it",

@@ -64,8 +64,8 @@ static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
 
 struct counted walk_begin(struct emit *e, LLVMValueRef *step)
 {
-    const bool leaves_last = e->p->starts && !plan_final_tile(e->p); /* nobody needs what the last segment makes */
-    return loop_from(e, walk_first_step(e), leaves_last ? walk_last_start(e) : end_of_walk(e, &e->p->nests[0]), step);
+    return loop_from(e, walk_first_step(e),
+                     plan_ends_early(e->p) ? walk_last_start(e) : end_of_walk(e, &e->p->nests[0]), step);
 }
 
 static void walk_end(struct emit *e, const struct counted *l)

@@ -239,7 +239,7 @@ void walk_start(struct emit *e, struct walk *w, const struct op *op)
     const struct place outside = e->at;
     LLVMValueRef step = w->in_loop ? add(e, w->step, imm(e, 1)) : imm(e, 0), length = imm(e, e->p->starts),
                  begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
-    if (plan_final_tile(e->p)) /* it walks on to the end, where none begins */
+    if (!plan_ends_early(e->p)) /* it walks on to the end, where none begins */
         begins = both(e, begins,
                       LLVMBuildOr(e->b, less(e, step, end_of_walk(e, &e->p->nests[0])),
                                   LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));

@@ -102,7 +102,8 @@ static const tg_schedule step = {
  * tiles of positions, is for makers. T: as many warps as pairs of block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
 #define KEPT        .kept = {T_, N}
-#define KEPT_STATES .kept = {T_, N, CK, TR} /* ... and the states with which segments begin, and their transitions */
+#define KEPT_STARTS .kept = {T_, N, CK}     /* ... and the states with which segments begin */
+#define KEPT_STATES .kept = {T_, N, CK, TR} /* ... and their transitions */
 #define RELAY " walk.seg=R/32"    /* thread blocks a little too many */
 #define DEEP "state.blocks_per_sm=1 seg=32" /* dqk beyond 192: no two thread blocks of a state at a time */
 static const tg_point walk_points[] = {
@@ -116,8 +117,8 @@ static const tg_point walk_points[] = {
     {.name = "walk-keep", KEPT},
     {.name = "relay-keep", .changes = RELAY, KEPT},
     {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
-    {.name = "segments-keep", .changes = "seg=32", KEPT},
-    {.name = "segments-deep-keep", .changes = DEEP, KEPT},
+    {.name = "segments-keep", .changes = "seg=32", KEPT_STARTS},
+    {.name = "segments-deep-keep", .changes = DEEP, KEPT_STARTS},
     {.name = "segments-keep-states", .changes = "seg=32", KEPT_STATES},
     {.name = NULL},
 };
@@ -156,7 +157,6 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
 #define SPLIT "N.warps=4 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64"
 /* Where dhv is too wide for one thread block of the keys' walks two are a cluster, which adds up dQ and both parts of dK. */
 #define CLUSTERED     "dQ.dhv=C/128 dK.dhv=C/128 "
-#define CUT_CLUSTERED CLUSTERED "state.dhv=P/128 dstate.dhv=P/128 " SPLIT
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-deep", .changes = FEWER},
@@ -196,86 +196,111 @@ static const tg_point back_grouped_points[] = {
     {.name = "walk-grouped"},
     {.name = "relay-grouped", .changes = BACK_RELAY},
     {.name = "relay-grouped-kept", .changes = BACK_RELAY, KEPT},
-    {.name = "segments", .changes = SPLIT " seg=16"},
     {.name = "walk-split", .changes = SPLIT},
     {.name = "walk-narrow", .changes = BACK_NARROW},
     {.name = "walk-grouped-cluster", .changes = CLUSTERED},
-    {.name = "segments-cluster", .changes = CUT_CLUSTERED " seg=16"},
     {.name = "walk-grouped-kept", KEPT},
     {.name = "walk-grouped-cluster-kept", .changes = CLUSTERED, KEPT},
-    {.name = "segments-cluster-kept", .changes = CUT_CLUSTERED " seg=32", KEPT},
     {.name = "walk-split-kept", .changes = SPLIT, KEPT},
-    {.name = "segments-kept", .changes = SPLIT " seg=32", KEPT},
     {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
     {.name = NULL},
 };
-/* With N and dR in memory states are sums of products, so the walks that read them may begin anywhere: the states of segments
- * are made at once and composed. For few heads and long sequences. */
-#define CUT_KEY_WALK(stages_) ON_WARPGROUPS(stages_), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
-#define COMPOSED .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
-#define CUT_KEYS                                                                                                       \
-    {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
-     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
-    {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED}
-#define CUT_KEY_GRADIENTS                                                                                              \
-    END_ROW,                                                                                                           \
-    {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},                                                        \
-    {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED}
-#define CUT_KEY_ROWS                                                                                                   \
-    CUT_KEYS,                                                                                                          \
-    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), CUT_KEY_WALK(2)},                                                  \
+#define GROUPED_KEY_ROWS                                                                                               \
+    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},                                                         \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
-    CUT_KEY_GRADIENTS,                                                                                                 \
-    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},                                                          \
+    END_ROW,                                                                                                           \
+    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, KEY_WALK},                                                     \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     WALKED_GATE_ROWS
 /* The thread blocks of two heads that share queries and keys are a cluster, which adds up dQ and dK. */
-#define PAIRED_KEY_WALK                                                                                                \
-    ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_CLUSTER(1)}
-#define PAIRED_KEY_ROWS                                                                                                \
-    CUT_KEYS,                                                                                                          \
-    {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), PAIRED_KEY_WALK},                                                   \
-    CUT_KEY_GRADIENTS,                                                                                                 \
-    {ROW("dK", (DK, DS0, KX, CE, CL, SK)), PAIRED_KEY_WALK},                                                           \
-    WALKED_GATE_ROWS
+#define PAIRED .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_CLUSTER(1)}
 static const tg_schedule back_grouped = {
     SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
-    .rows = {VALUE_ROWS(4), CUT_KEY_ROWS},
+    .rows = {VALUE_ROWS(4), GROUPED_KEY_ROWS},
 };
 static const tg_point back_paired_points[] = {
     {.name = "walk-paired"},
     {.name = "relay-paired", .changes = BACK_RELAY},
     {.name = "relay-paired-kept", .changes = BACK_RELAY, KEPT},
     {.name = "walk-paired-deep", .changes = FEWER},
-    {.name = "segments-paired", .changes = SPLIT " seg=16"},
     {.name = "walk-paired-split", .changes = SPLIT},
     {.name = "walk-paired-kept", KEPT},
     {.name = "walk-paired-split-kept", .changes = SPLIT, KEPT},
-    {.name = "segments-paired-kept", .changes = SPLIT " seg=32", KEPT},
     {.name = NULL},
 };
 static const tg_schedule back_paired = {
     SCHEDULE("walk-paired"), .chunk = 64, .points = back_paired_points,
-    .rows = {VALUE_ROWS(4), PAIRED_KEY_ROWS},
+    .rows = {VALUE_ROWS(4),
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), ON_WARPGROUPS(2), PAIRED},
+             END_ROW,
+             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), ON_WARPGROUPS(2), PAIRED},
+             WALKED_GATE_ROWS},
 };
 
 /* Where dhv is too wide for one thread block the keys' walks have a part of it each, whose sums the rows behind them add up; dqk
  * beyond 128 is several thread blocks' as well, and leaves the walk of N fewer stages. */
 #define PARTS     "dQ.dhv=P/128 dK.dhv=P/128 "
-#define CUT_PARTS PARTS "state.dhv=P/128 dstate.dhv=P/128 " SPLIT " seg=16"
 static const tg_point back_parted_points[] = {
     {.name = "walk-parts", .changes = PARTS},
-    {.name = "segments-parts", .changes = CUT_PARTS},
     {.name = "walk-parts-split", .changes = PARTS SPLIT},
     {.name = "walk-parts-kept", .changes = PARTS, KEPT},
     {.name = "walk-parts-split-kept", .changes = PARTS SPLIT, KEPT},
-    {.name = "segments-parts-kept", .changes = CUT_PARTS, KEPT},
     {.name = NULL},
 };
 static const tg_schedule back_parted = {
     SCHEDULE("walk-parts"), .chunk = 64, .points = back_parted_points,
-    .rows = {VALUE_ROWS(3), CUT_KEY_ROWS},
+    .rows = {VALUE_ROWS(3), GROUPED_KEY_ROWS},
 };
+
+/* With N and dR in memory states are sums of products, so the keys' walks may begin anywhere: with the states that the values' walks
+ * leave on their way. For few heads and long sequences. */
+#define CUT_KEYS    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define CUT_PAIRED                                                                                                     \
+    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_CLUSTER(1)}
+#define LEAVING .row = {[TG_SEG] = TG_W(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define LEAVING_VALUE_ROWS(stages_)                                                                                    \
+    GATE_ROW,                                                                                                          \
+    {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},                                                                \
+    {ROW("N", (N, CK)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(stages_), LEAVING},                                      \
+    {ROW("dV", (DR, DV, RV, DC)), ON_WARPGROUPS(2), .makers = 4, LEAVING}
+/* `ends` by segments: what the sums of all chunks say of <C, dC> is put right at the end of each (delta.inc). */
+#define CUT_GATE_ROWS                                                                                                  \
+    {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}},                                                  \
+    {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
+    GATE_GRADIENT_ROW
+#define CUT_KEY_ROWS                                                                                                   \
+    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
+    {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
+    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                   \
+    {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
+    CUT_GATE_ROWS
+#define CUT_PAIRED_ROWS                                                                                                \
+    {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
+    {ROW("dK", (DK, DS0, KX, CE, CL, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                              \
+    CUT_GATE_ROWS
+static const tg_point back_cut_keys_points[] = {
+    {.name = "segments", .changes = SPLIT " seg=16"},
+    {.name = "segments-cluster", .changes = CLUSTERED SPLIT " seg=16"},
+    {.name = "segments-kept", .changes = SPLIT " seg=32", KEPT_STARTS},
+    {.name = "segments-cluster-kept", .changes = CLUSTERED SPLIT " seg=32", KEPT_STARTS},
+    {.name = NULL},
+};
+static const tg_schedule back_cut_keys = {
+    SCHEDULE("segments"), .chunk = 64, .points = back_cut_keys_points, .rows = {LEAVING_VALUE_ROWS(4), CUT_KEY_ROWS}};
+static const tg_point back_cut_pairs_points[] = {
+    {.name = "segments-paired", .changes = SPLIT " seg=16"},
+    {.name = "segments-paired-kept", .changes = SPLIT " seg=32", KEPT_STARTS},
+    {.name = NULL},
+};
+static const tg_schedule back_cut_pairs = {
+    SCHEDULE("segments-paired"), .chunk = 64, .points = back_cut_pairs_points, .rows = {LEAVING_VALUE_ROWS(4), CUT_PAIRED_ROWS}};
+static const tg_point back_cut_parts_points[] = {
+    {.name = "segments-parts", .changes = PARTS SPLIT " seg=16"},
+    {.name = "segments-parts-kept", .changes = PARTS SPLIT " seg=16", KEPT_STARTS},
+    {.name = NULL},
+};
+static const tg_schedule back_cut_parts = {
+    SCHEDULE("segments-parts"), .chunk = 64, .points = back_cut_parts_points, .rows = {LEAVING_VALUE_ROWS(3), CUT_KEY_ROWS}};
 
 /* The walks of the values too, by transitions: for few heads. The keys' walks begin with the same states. */
 static const tg_point back_cut_points[] = {
@@ -294,19 +319,9 @@ static const tg_point back_cut_points[] = {
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), .makers = 4, CUT_VALUES},                                   \
     {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}
-/* `ends` by segments: what the sums of all chunks say of <C, dC> is put right at the end of each (delta.inc). */
-#define ANCHORED_GATE_ROWS                                                                                             \
-    {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}},                                                  \
-    {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
-    GATE_GRADIENT_ROW
 static const tg_schedule back_cut = {
     SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
-    .rows = {CUT_VALUE_ROWS,
-             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, Y)), CUT_KEY_WALK(2)},
-             {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
-             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},
-             {ROW("dKsum", (DK)), HEADS(TG_LKV)},
-             ANCHORED_GATE_ROWS},
+    .rows = {CUT_VALUE_ROWS, CUT_KEY_ROWS},
 };
 static const tg_point back_cut_paired_points[] = {
     {.name = "segments-all-paired", .changes = "seg=32"},
@@ -315,10 +330,7 @@ static const tg_point back_cut_paired_points[] = {
 };
 static const tg_schedule back_cut_paired = {
     SCHEDULE("segments-all-paired"), .chunk = 64, .points = back_cut_paired_points,
-    .rows = {CUT_VALUE_ROWS,
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, Y)), PAIRED_KEY_WALK},
-             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), PAIRED_KEY_WALK},
-             ANCHORED_GATE_ROWS},
+    .rows = {CUT_VALUE_ROWS, CUT_PAIRED_ROWS},
 };
 
 #define LENGTHS {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128}, .line = __LINE__}
@@ -326,17 +338,22 @@ static const tg_vary keys_vary[] = {LENGTHS}, all_vary[] = {LENGTHS, VARY_COMPOS
 #define CUTS(name_, schedule_, vary_)                                                                                  \
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary_, .n_vary = TG_COUNT(vary_)}
 static const tg_space back_walk_space = CUTS("relay", back_walk, keys_vary),
-                      back_grouped_space = CUTS("segments", back_grouped, keys_vary),
+                      back_grouped_space = CUTS("relay-grouped", back_grouped, keys_vary),
+                      back_paired_space = CUTS("relay-paired", back_paired, keys_vary),
+                      back_cut_keys_space = CUTS("segments", back_cut_keys, keys_vary),
                       back_cut_space = CUTS("segments-all", back_cut, all_vary),
                       back_cut_paired_space = CUTS("segments-all-paired", back_cut_paired, all_vary),
-                      back_paired_space = CUTS("segments-paired", back_paired, keys_vary),
-                      back_parted_space = CUTS("segments-parts", back_parted, keys_vary);
-const tg_space *const tg_delta_backward_spaces[] = {&back_cut_paired_space, &back_paired_space, &back_grouped_space,
-                                                       &back_parted_space, &back_cut_space, &back_walk_space, NULL};
+                      back_cut_pairs_space = CUTS("segments-paired", back_cut_pairs, keys_vary),
+                      back_cut_parts_space = CUTS("segments-parts", back_cut_parts, keys_vary);
+const tg_space *const tg_delta_backward_spaces[] = {
+    &back_cut_paired_space, &back_cut_pairs_space, &back_cut_keys_space, &back_cut_parts_space, &back_cut_space,
+    &back_paired_space, &back_grouped_space, &back_walk_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, NULL};
 const tg_schedule *const tg_delta_cut[] = {&back_cut_paired, &back_cut, NULL};
 const tg_schedule *const tg_delta_grouped[] = {&back_grouped, &back_paired, NULL};
+const tg_schedule *const tg_delta_cut_keys[] = {&back_cut_keys, &back_cut_pairs, NULL};
 const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
+const tg_schedule *const tg_delta_cut_parts[] = {&back_cut_parts, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};

@@ -64,7 +64,8 @@ static void judge_backward(const struct trial *forward, const char *const *names
 }
 
 /* The gradient of the state is carried twice. The keys' walk does so as a sum of products, which forgets nothing: with its operands
- * rounded otherwise than those of the values' walk, dS0 was off by 22e-3 and dk by 13e-3, and more the longer the sequence. */
+ * rounded otherwise than those of the values' walk, dS0 was off by 22e-3 and dk by 13e-3, and more the longer the sequence.
+ * Those of gated-delta are: by segments it begins anew with what the values' walk has left. */
 void suite_carried_twice(void)
 {
     static const char *const names[] = {"dS0", "dk", NULL};
@@ -73,6 +74,20 @@ void suite_carried_twice(void)
          SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
          .schedule = "walk",
          .backward = "walk-narrow",
+         .has_s0 = true},
+        {.variant = "gated-delta",
+         SPEC_SIZES(BF16, 1, 2, 1500, 16, 24),
+         .group = 2,
+         .gates = OPEN,
+         .schedule = "walk",
+         .backward = "segments seg=4",
+         .has_s0 = true},
+        {.variant = "gated-delta",
+         SPEC_SIZES(BF16, 1, 2, 1500, 16, 24),
+         .group = 2,
+         .gates = OPEN,
+         .schedule = "walk",
+         .backward = "segments-paired seg=4",
          .has_s0 = true},
         {.variant = "delta-net-unit",
          SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
