@@ -158,7 +158,7 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_
     if (lacks_start || p->starts) {
         plan_refuse(p, "TG0521", "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s",
                     p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
-                    lacks_start ? "begins in the middle of the sequence" : "makes one state alone");
+                    lacks_start ? "begins in the middle of the sequence" : "leaves states of segments on its way");
         return false;
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? nest_fetch(b, s->decay) : -1,

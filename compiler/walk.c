@@ -15,7 +15,8 @@
  * factor of positions on either operand of a product is put on the left one.
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
- * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of
+ * zero, and vectors beside it; or, where it walks them all, the one that each begins with, which a row with outputs may leave
+ * on its way. Its owner is the parallel one of
  * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand. Where
  * what is added depends on the state, thread blocks behind those of the values make the transitions (transition.c).
  *

@@ -476,7 +476,8 @@ typedef enum tg_mma {
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
- * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
+ * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. It may have other outputs,
+ * of its chunks, and leave the states on its way. */
 
 /* Relays, for sequences whose thread blocks are a little more than the GPU has room for, so that a last few would walk while the
  * others of its multiprocessors have nothing to do. With TG_R(chunks) for TG_SEG in a row with TG_MMA_WGMMA a thread block walks so

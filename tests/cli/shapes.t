@@ -189,7 +189,7 @@ explain starts-n --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedul
 -- exit 2
 -- stderr
 TG0521
-kernel state carries ns from chunk to chunk, but makes one state alone
+kernel state carries ns from chunk to chunk, but leaves states of segments on its way
 
 -- case no schedule is taken that was not named
 -- args
