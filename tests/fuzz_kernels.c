@@ -84,7 +84,7 @@ static bool cancels(const struct spec *spec)
     const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
                                strcmp(spec->variant, "mlstm-sig-norm") == 0,
                is_saturated = spec->gates == EXTREME || spec->gates == OPEN || spec->gates == CLOSED,
-               makes_gates = strncmp(spec->variant, "kda-", 4) == 0,
+               makes_gates = strncmp(spec->variant, "kda-", 4) == 0 || strcmp(spec->variant, "hgrn2") == 0,
                has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
     return (is_normalised && spec->tokens == 1) || (makes_gates && is_saturated) ||
            (has_units && spec->gates == CLOSED);
