@@ -180,7 +180,7 @@ static bool check_stores(const struct plan *p)
             continue;
         const bool is_start = p->starts && op->v == p->state;
         const bool to_caller =
-            !is_start && plan_memory_dtype(p, op->tile) == TG_F32 &&
+            plan_memory_dtype(p, op->tile) == TG_F32 &&
             ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
         if (plan_is_added_in_cluster(p, op->tile) && !plan_is_mapped_store(p, op)) {
             plan_refuse(
