@@ -76,17 +76,27 @@ static void draw_sizes(struct dice *dice, struct spec *spec)
         spec->tokens /= 2;
 }
 
-/* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are. So are those
- * of one token that is divided by what normalises it; and those of saturated gates that are made in the kernel, or where rows are
- * divided by their lengths. */
-static bool cancels(const struct spec *spec)
+/* Does a decay of its own belong to every channel? */
+static bool decays_by_channel(const tg_variant *variant)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < variant->algorithm->n_tensors; i++) {
+        const tg_tensor *t = &variant->algorithm->tensors[i];
+        const bool is_gate = t->drawn == TG_DRAWN_FORGET || t->drawn == TG_DRAWN_LOG_DECAY || t->drawn == TG_DRAWN_STEP;
+        any |= is_gate && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV);
+    }
+    return any;
+}
+
+/* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of one token
+ * that is divided by what normalises it; of decays of channels, or of rows divided by their lengths, where gates are saturated. */
+static bool cancels(const struct spec *spec, const tg_variant *variant)
 {
     const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
                                strcmp(spec->variant, "mlstm-sig-norm") == 0,
-               is_saturated = spec->gates == EXTREME || spec->gates == OPEN || spec->gates == CLOSED,
-               makes_gates = strncmp(spec->variant, "kda-", 4) == 0 || strcmp(spec->variant, "hgrn2") == 0,
+               is_saturated = spec->gates != ORDINARY && spec->gates != MASKED,
                has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
-    return (is_normalised && spec->tokens == 1) || (makes_gates && is_saturated) ||
+    return (is_normalised && spec->tokens == 1) || (decays_by_channel(variant) && is_saturated) ||
            (has_units && spec->gates == CLOSED);
 }
 
@@ -114,7 +124,7 @@ static void draw(uint64_t seed, struct drawn *drawn)
     spec->is_wide = spec->cuts && roll(&dice, 4) == 0;
     if (spec->io == TG_F32 && spec->gates == MASKED)
         spec->gates = ORDINARY; /* docs/limits.md: not to the last bits behind them */
-    if (cancels(spec))
+    if (cancels(spec, variant))
         spec->backward = NULL;
     if (!*spec->schedule || !drawn->forward.max_tokens)
         return;

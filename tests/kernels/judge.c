@@ -100,16 +100,6 @@ static double largest_step(const tg_problem *p)
     return 1 + most; /* softplus(z) < 1 + z */
 }
 
-/* Gradients of decays of channels: of x + dt_bias times a rate, and a bound of 5 at most, whose slope is at most a quarter. */
-static bool is_of_channel(const tg_host_tensor *tensor)
-{
-    static const char *const names[] = {"dg", "dgx", "dw", "dgl", "dgr", "dg_raw"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is |= strcmp(tensor->name, names[i]) == 0;
-    return is;
-}
-
 /* What the gradient of this input is, times that of the log decay. */
 static double factor_of(const tg_problem *p, const tg_host_tensor *tensor, size_t head)
 {
@@ -118,8 +108,6 @@ static double factor_of(const tg_problem *p, const tg_host_tensor *tensor, size_
     const double rate = exp(input_of(p, "A_log", head));                            /* 1 where there is none */
     if (strcmp(name, "df") == 0 || (strcmp(name, "da") == 0 && tensor->has_tokens)) /* nla's a is none */
         return 1;
-    if (is_of_channel(tensor)) /* a channel has its part of the token's */
-        return fmax(1, 1.25 * rate) / sqrt((double)p->shape.dqk);
     if (strcmp(name, "dlog_lambda") == 0)
         return n;
     if (strcmp(name, "ddt_raw") == 0 || strcmp(name, "da_raw") == 0)

@@ -69,43 +69,20 @@ static void judge_backward(const struct trial *forward, const char *const *names
 void suite_carried_twice(void)
 {
     static const char *const names[] = {"dS0", "dk", NULL};
+#define CARRIED(variant_, heads_, backward_, ...)                                                                      \
+    {                                                                                                                  \
+        .variant = variant_, SPEC_SIZES(BF16, 1, heads_, 1500, 16, 24), .schedule = "walk", .backward = backward_,     \
+        .has_s0 = true, __VA_ARGS__                                                                                    \
+    }
     static const struct spec specs[] = {
-        {.variant = "delta-net",
-         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
-         .schedule = "walk",
-         .backward = "walk-narrow",
-         .has_s0 = true},
-        {.variant = "gated-delta",
-         SPEC_SIZES(BF16, 1, 2, 1500, 16, 24),
-         .group = 2,
-         .gates = OPEN,
-         .schedule = "walk",
-         .backward = "segments seg=4",
-         .has_s0 = true},
-        {.variant = "gated-delta",
-         SPEC_SIZES(BF16, 1, 2, 1500, 16, 24),
-         .group = 2,
-         .gates = OPEN,
-         .schedule = "walk",
-         .backward = "segments-paired seg=4",
-         .has_s0 = true},
-        {.variant = "delta-net-unit",
-         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
-         .schedule = "walk",
-         .backward = "walk",
-         .has_s0 = true},
-        {.variant = "kda",
-         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
-         .gates = OPEN,
-         .schedule = "walk",
-         .backward = "walk",
-         .has_s0 = true},
-        {.variant = "kda-safe",
-         SPEC_SIZES(BF16, 1, 1, 1500, 16, 24),
-         .schedule = "walk",
-         .backward = "walk",
-         .has_s0 = true},
+        CARRIED("delta-net", 1, "walk-narrow", ),
+        CARRIED("gated-delta", 2, "segments seg=4", .group = 2, .gates = OPEN),
+        CARRIED("gated-delta", 2, "segments-paired seg=4", .group = 2, .gates = OPEN),
+        CARRIED("delta-net-unit", 1, "walk", ),
+        CARRIED("kda", 1, "walk", .gates = OPEN),
+        CARRIED("kda-safe", 1, "walk", ),
     };
+#undef CARRIED
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct trial trial;
         if (!tap_begin("many chunks, %s by %s", specs[i].variant, specs[i].backward))
