@@ -123,14 +123,13 @@ static void append_tensor(struct text *text, const tg_program *program, uint32_t
 {
     const tg_tensor_info *t = &program->tensors[i];
     const int n_axes = count_axes(t);
-    const bool is_vector = n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
     gen_append(text, "    {\"%s\", ", t->name);
     if (!is_workspace(t))
         gen_append(text, "offsetof(@name@_tensors, %s%s), ", t->name, suffix(t));
     else
         gen_append(text, "0, ");
     gen_append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, %d, %" PRIu32 ", %d,\n     ", t->flags,
-               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, t->dtype == TG_I32,
+               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), has_rows(t), t->dtype == TG_I32,
                tg_tensor_is_slot(program, i), lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1,
                map_type(program, i), t->between, t->place ? t->place - 1u : i, n_axes);
     append_axes(text, t);

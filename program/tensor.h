@@ -20,6 +20,16 @@ static inline bool has_tokens(const tg_tensor_info *info)
     return has_axis(info, TG_T) || (has_axis(info, TG_CHUNK) && !info->segment);
 }
 
+/* The last axis is a row that kernels read 16 bytes at a time: a width, or the positions of a chunk, all of them. */
+static inline bool has_rows(const tg_tensor_info *info)
+{
+    uint32_t n = 0;
+    while (n < TG_MAX_AXES && info->axes[n])
+        n++;
+    const tg_axis last = n ? (tg_axis)info->axes[n - 1] : TG_AXIS_NONE;
+    return last == TG_DQK || last == TG_DHV || last == TG_POSITION;
+}
+
 /* One entry for each sequence and nothing along it: a state, or its gradient. */
 static inline bool is_of_sequence(const tg_tensor_info *info)
 {

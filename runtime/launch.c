@@ -39,13 +39,6 @@ static uint32_t count_axes(const tg_tensor_info *info)
     return n;
 }
 
-/* Tensors whose last axis is a width are read 16 bytes at a time; the others element by element. */
-static bool is_vector(const tg_tensor_info *info)
-{
-    uint32_t n = count_axes(info);
-    return n > 2 && (info->axes[n - 3] == TG_DQK || info->axes[n - 3] == TG_DHV);
-}
-
 static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 {
     static const char *const names[TG_N_AXES] = {
@@ -152,10 +145,10 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
     if (info->dtype == TG_I32 && stride < 1)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "1, or 2 for int64",
                        "%s: stride of %s: expected at least 1, found %" PRId64, info->name, name, stride);
-    if (is_last && is_vector(info) && stride != 1)
+    if (is_last && has_rows(info) && stride != 1)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "make the tensor contiguous in this axis",
                        "%s: stride of %s: expected 1, found %" PRId64, info->name, name, stride);
-    if (!is_last && is_vector(info) && stride * bytes % VECTOR_BYTES != 0)
+    if (!is_last && has_rows(info) && stride * bytes % VECTOR_BYTES != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
                        "%s: stride of %s: expected a multiple of %" PRId64 " elements (%d bytes), found "
                        "%" PRId64,
@@ -177,7 +170,7 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
     static const int64_t contiguous[MAX_STRIDES] = {0};
     const tg_tensor_info *info = &call->program->tensors[tensor];
     struct bound *bound = &call->bound[tensor];
-    uint64_t alignment = is_vector(info) ? VECTOR_BYTES : tg_dtype_bytes((tg_dtype)info->dtype);
+    uint64_t alignment = has_rows(info) ? VECTOR_BYTES : tg_dtype_bytes((tg_dtype)info->dtype);
     if (is_empty(call, tensor) || (bound->address == 0 && (info->flags & TG_OPTIONAL)))
         return TG_OK; /* never followed, whatever its address and strides are */
     if (bound->address == 0)

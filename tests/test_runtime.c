@@ -282,6 +282,32 @@ static void all_mistakes_of_a_call_are_named(void **state)
     tg_unload(module);
 }
 
+/* What a forward keeps for a backward: [B, NH, T, L]. */
+static void rows_of_positions_are_aligned(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    p.chunk_most = p.chunk_default;
+    p.tensors[SAMPLE_V].axes[1] = TG_POSITION;
+    tg_module *module = load_program(&p);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    const int64_t row = p.chunk_default, strides[] = {5 * 70 * row, 70 * row, row, 1},
+                  odd[] = {5, 70 * row, row + 1, 2};
+    const tg_sizes sizes = {3, 5, 70, 0};
+    memcpy(args[SAMPLE_V].stride, strides, sizeof strides);
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS, 0x100, NULL), TG_OK);
+    memcpy(args[SAMPLE_V].stride, odd, sizeof odd);
+    args[SAMPLE_V].address += 8;
+    LOG(log);
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS, 0x100, &log_sink), TG_E_ARGUMENT);
+    assert_says(&log, "TG0825 v: address: expected a multiple of 16, found");
+    assert_says(&log, "TG0825 v: stride of B: expected a multiple of 4 elements (16 bytes), found 5");
+    assert_says(&log, "TG0825 v: stride of T: expected a multiple of 4 elements");
+    assert_says(&log, "TG0824 v: stride of position: expected 1, found 2");
+    tg_unload(module);
+}
+
 /* T = 0: no kernel runs, S becomes S0, in one copy or row by row, or zeros. */
 static void an_empty_call_defines_the_state(void **state)
 {
@@ -711,6 +737,7 @@ int main(int argc, char **argv)
         TEST(values_arrive_in_order),
         TEST(a_launch_only_launches),
         TEST(all_mistakes_of_a_call_are_named),
+        TEST(rows_of_positions_are_aligned),
         TEST(an_empty_call_defines_the_state),
         TEST(missing_axes_have_stride_0),
         TEST(scalars_are_given_or_default),

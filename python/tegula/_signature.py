@@ -58,7 +58,7 @@ class Tensor:
     @property
     def has_rows(self):
         """A kernel reads its last axis in pieces of 16 bytes."""
-        return self.axes[-1:] in (("dqk",), ("dhv",))
+        return self.axes[-1:] in (("dqk",), ("dhv",), ("positions",))
 
     @property
     def is_matrix(self):

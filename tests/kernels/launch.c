@@ -28,13 +28,13 @@ static bool is_slot(const struct trial *trial, const tg_host_tensor *host)
     return index >= 0 && tg_tensor_is_slot(trial->kernel.program, (uint32_t)index);
 }
 
-/* The last axis is dqk or dhv, whose elements are adjacent and whose rows start at multiples of 16
+/* The last axis is dqk, dhv or the positions of a chunk, whose elements are adjacent and whose rows start at multiples of 16
  * bytes. */
 static bool is_dense(const struct trial *trial, const tg_host_tensor *host)
 {
     const uint8_t *axes = trial->problem.variant->algorithm->tensors[host->tile].axes;
     const uint8_t last = host->rank > 2 ? axes[host->rank - 3] : (uint8_t)TG_AXIS_NONE;
-    return last == TG_DQK || last == TG_DHV;
+    return last == TG_DQK || last == TG_DHV || last == TG_LKV;
 }
 
 static void set_contiguous(const tg_host_tensor *host, int64_t *stride)
