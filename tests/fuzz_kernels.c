@@ -1,11 +1,13 @@
 /* fuzz_kernels.c - random calls of every variant, forward and backward, with gates of every kind, by default and by schedules by
- * name, as tests/test_kernels runs them and judges them by fp64. What is refused is passed over.
+ * name. Most run as tests/test_kernels runs them, judged by fp64, some of these by a forward that keeps tensors for the backward;
+ * the others with states as engines keep them (tests/kernels/states.h), to the bit. What is refused is passed over.
  *
- *     fuzz_kernels [--device emu|N] [--seconds N] [--seed FIRST] [--count N] [--each N]
+ *     fuzz_kernels [--device emu|N] [--arch A] [--seconds N] [--seed FIRST] [--count N] [--each N] [--work N]
  *
- * A call follows from its seed: `--seed 17 --count 1` repeats it. On the emulator calls are smaller. Of `--each N` seeds one is
- * tried, so that N processes with neighbouring first seeds share them. */
-#include "kernels/harness.h"
+ * A call follows from its seed: `--seed 17 --count 1` repeats it. A call has at most `--work` numbers of tokens x dqk x dhv, of all
+ * its heads: less on the emulator, so `--work 524288000 --arch sm_90a` repeats there what an H200 was asked. Of `--each N` seeds one
+ * is tried, so that N processes with neighbouring first seeds share them. */
+#include "kernels/states.h"
 #include "kernels/tap.h"
 #include "tests/usage.h"
 
@@ -15,13 +17,18 @@
 static const int64_t widths[] = {16, 24, 32, 40, 64, 64, 64, 72, 96, 128, 128, 128, 136, 192, 200, 256, 264, 384, 512},
                      lengths[] = {1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200, 333, 500, 1000, 2000, 4100};
 static const enum gates regimes[] = {ORDINARY, ORDINARY, DECAY, EXTREME, EXTREME, OPEN, CLOSED, MASKED};
-enum { MOST_SEQUENCES = 4, ON_EMULATOR = 20 << 20, ON_GPU = 500 << 20 };
+enum { MOST_CUTS = 4, ON_EMULATOR = 20 << 20, ON_GPU = 500 << 20 };
+static int64_t most_work;
+#define USAGE "[--device emu|N] [--arch A] [--seconds N] [--seed FIRST] [--count N] [--each N] [--work N]"
 
 /* A call, and the texts that it points to. */
 struct drawn {
     struct spec spec;
     tg_schedule forward, backward;
-    char cuts[128];
+    char cuts[128], keeping[2][TG_SCHEDULE_TEXT];
+    int64_t longest; /* tokens of a sequence */
+    struct contract contract;
+    bool has_contract;
 };
 
 /* Numbers of a seed, one after the other. */
@@ -37,13 +44,15 @@ static uint64_t roll(struct dice *dice, uint64_t sides)
 
 #define ONE_OF(dice, list) ((list)[roll(dice, sizeof(list) / sizeof *(list))])
 
-/* A schedule by name, of all that the variant has. */
+/* A schedule by name, of all that the variant has but those that go with another. */
 static const char *draw_schedule(struct dice *dice, const tg_variant *variant, tg_schedule *schedule)
 {
     uint32_t n = 0;
     while (tg_variant_schedule(variant, n, schedule))
         n++;
-    return roll(dice, 2) && tg_variant_schedule(variant, (uint32_t)roll(dice, n), schedule) ? schedule->name : "";
+    return roll(dice, 2) && tg_variant_schedule(variant, (uint32_t)roll(dice, n), schedule) && !schedule->kept[0]
+               ? schedule->name
+               : "";
 }
 
 static int64_t work_of(const struct spec *spec)
@@ -55,9 +64,12 @@ static int64_t work_of(const struct spec *spec)
 static void draw_cuts(struct dice *dice, struct drawn *drawn)
 {
     int64_t at = 0;
+    drawn->longest = 0;
     size_t n = (size_t)snprintf(drawn->cuts, sizeof drawn->cuts, "0");
-    for (uint64_t s = 1 + roll(dice, MOST_SEQUENCES); s > 0; s--) {
-        at += roll(dice, 4) ? 1 + (int64_t)roll(dice, (uint64_t)drawn->spec.tokens) : 0;
+    for (uint64_t s = 1 + roll(dice, MOST_CUTS); s > 0; s--) {
+        const int64_t length = roll(dice, 4) ? 1 + (int64_t)roll(dice, (uint64_t)drawn->spec.tokens) : 0;
+        drawn->longest = length > drawn->longest ? length : drawn->longest;
+        at += length;
         n += (size_t)snprintf(drawn->cuts + n, sizeof drawn->cuts - n, " %d", (int)at);
     }
     drawn->spec.cuts = drawn->cuts;
@@ -72,7 +84,7 @@ static void draw_sizes(struct dice *dice, struct spec *spec)
     spec->tokens = ONE_OF(dice, lengths);
     spec->dqk = ONE_OF(dice, widths);
     spec->dhv = roll(dice, 3) ? ONE_OF(dice, widths) : spec->dqk;
-    while (work_of(spec) > (on_emulator() ? ON_EMULATOR : ON_GPU) && spec->tokens > 1)
+    while (work_of(spec) > most_work && spec->tokens > 1)
         spec->tokens /= 2;
 }
 
@@ -89,15 +101,120 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of one token
- * that is divided by what normalises it; of decays of channels, or of rows divided by their lengths, where gates are saturated. */
-static bool cancels(const struct spec *spec, const tg_variant *variant)
+ * that is divided by what normalises it; of decays of channels, of gates made in the kernel, or of rows divided by their lengths,
+ * where gates are saturated. */
+static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
+    const struct spec *spec = &drawn->spec;
     const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
                                strcmp(spec->variant, "mlstm-sig-norm") == 0,
                is_saturated = spec->gates != ORDINARY && spec->gates != MASKED,
                has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
-    return (is_normalised && spec->tokens == 1) || (decays_by_channel(variant) && is_saturated) ||
-           (has_units && spec->gates == CLOSED);
+    return (is_normalised && drawn->longest <= 1) || (decays_by_channel(variant) && is_saturated) ||
+           (has_units && (spec->gates == CLOSED || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
+}
+
+/* Is a gradient beyond f16, or among its last bits? A normaliser of saturated gates makes it large, gates that forget small. */
+static bool leaves_f16(const struct spec *spec)
+{
+    return spec->io == TG_F16 &&
+           (spec->gates == DECAY || (spec->gates == EXTREME && strcmp(spec->variant, "mlstm-exp") == 0));
+}
+
+/* A schedule that keeps tensors, if the variant has any, and what goes with it backward. */
+static void draw_keeping(struct dice *dice, const tg_variant *variant, struct drawn *drawn)
+{
+    struct spec *s = &drawn->spec;
+    const tg_shape shape = {
+        s->batch, s->heads, s->tokens, s->dqk, s->dhv, .group = s->group, .packed = s->cuts != NULL};
+    const tg_shape_class class = tg_shape_class_of(&shape, s->io);
+    const tg_sizes sizes = tg_sizes_of(&shape, 0);
+    const tg_target *target =
+        on_emulator() && roll(dice, 2) ? tg_target_find("sm_90a") : machine_context.machine.target;
+    const uint64_t from = roll(dice, 64);
+    tg_keeping pair;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &drawn->forward); i++)
+        if (i >= from % 16 && drawn->forward.kept[0] &&
+            tg_schedules_keeping(variant, from < 48 ? &drawn->forward : NULL, target, &class, &sizes, &pair)) {
+            tg_schedule_text(variant, &pair.forward, drawn->keeping[0]);
+            tg_schedule_text(variant->backward, &pair.backward, drawn->keeping[1]);
+            s->schedule = drawn->keeping[0];
+            s->backward = drawn->keeping[1];
+            return;
+        }
+}
+
+/* Slots of a pool, none of them twice. */
+struct slots {
+    uint64_t first, step;
+    int used;
+};
+enum { N_SLOTS = 16 };
+
+static int next_slot(struct slots *slots)
+{
+    return slots->used < N_SLOTS ? (int)((slots->first + (uint64_t)slots->used++ * slots->step) % N_SLOTS) : -1;
+}
+
+/* Decode steps of ragged sequences, and the states of all their tokens; those of a forward's chunks. */
+static void draw_ragged(struct dice *dice, struct drawn *drawn, struct slots *slots)
+{
+    struct spec *s = &drawn->spec;
+    struct contract *c = &drawn->contract;
+    const bool is_step = drawn->forward.max_tokens;
+    if (!is_step && (s->cuts || drawn->forward.chunk != 64 || roll(dice, 4)))
+        return;
+    if (!is_step)
+        s->tokens = 1 + (int64_t)roll(dice, 256);
+    c->is_packed = roll(dice, 3) == 0;
+    c->is_counted = is_step && roll(dice, 3) == 0;
+    if (!is_step || roll(dice, 3) == 0)
+        c->pool = is_step ? TG_POOL_TOKENS : TG_POOL_CHUNKS;
+    for (int64_t b = 0; b < s->batch; b++) {
+        c->length[b] = c->is_packed && b ? (int)roll(dice, (uint64_t)s->tokens + 1) : (int)s->tokens;
+        c->count[b] = (int)roll(dice, (uint64_t)s->tokens + 3) - 1;
+        for (int64_t k = 0; k * contract_step(c) < s->tokens; k++)
+            c->each[b][k] = roll(dice, 4) ? next_slot(slots) : -1;
+    }
+}
+
+/* States as engines keep them: schedules by name, and no more sequences than there are slots. */
+static void draw_contract(struct dice *dice, struct drawn *drawn)
+{
+    static const tg_dtype types[] = {TG_DTYPE_NONE, TG_BF16, TG_F16, TG_F32};
+    struct spec *s = &drawn->spec;
+    struct contract *c = &drawn->contract;
+    struct slots slots = {roll(dice, N_SLOTS), 1 + 2 * roll(dice, N_SLOTS / 2), 0};
+    if (!*s->schedule)
+        return;
+    drawn->has_contract = s->has_s0 = true;
+    s->is_pooled = s->no_final = false;
+    s->layout = HEADS;
+    c->pool = (tg_pooling)roll(dice, TG_POOL_MOVES + 1);
+    c->state = ONE_OF(dice, types);
+    c->values_first = roll(dice, 2);
+    c->is_wide = roll(dice, 2);
+    c->is_mixed = roll(dice, 3) == 0;
+    for (int64_t b = 0; b < MOST_CUTS; b++) {
+        c->read[b] = roll(dice, 4) ? next_slot(&slots) : -1;
+        c->written[b] = c->pool != TG_POOL_MOVES || roll(dice, 3) == 0 ? c->read[b] : next_slot(&slots);
+    }
+    if (c->pool)
+        draw_ragged(dice, drawn, &slots);
+    if (s->cuts || (c->is_packed && !drawn->forward.max_tokens))
+        c->room = (int)roll(dice, 2) * (int)roll(dice, 150);
+    if (contract_is_ragged(c) || (s->backward && !*s->backward))
+        s->backward = NULL;
+}
+
+/* How a call is made and judged. */
+static void draw_kind(struct dice *dice, const tg_variant *variant, struct drawn *drawn)
+{
+    const uint64_t kind = roll(dice, 4);
+    if (kind == 0 && drawn->spec.backward)
+        draw_keeping(dice, variant, drawn);
+    if (kind == 1)
+        draw_contract(dice, drawn);
 }
 
 static void draw(uint64_t seed, struct drawn *drawn)
@@ -108,8 +225,9 @@ static void draw(uint64_t seed, struct drawn *drawn)
     while (tg_builtin_variants[n])
         n++;
     const tg_variant *variant = tg_builtin_variants[roll(&dice, n)];
-    *spec = (struct spec){.name = "", .variant = variant->name, .gates = ONE_OF(&dice, regimes)};
+    *drawn = (struct drawn){.spec = {.name = "", .variant = variant->name, .gates = ONE_OF(&dice, regimes)}};
     draw_sizes(&dice, spec);
+    drawn->longest = spec->tokens;
     spec->schedule = draw_schedule(&dice, variant, &drawn->forward);
     spec->backward =
         variant->backward && roll(&dice, 2) ? draw_schedule(&dice, variant->backward, &drawn->backward) : NULL;
@@ -124,13 +242,14 @@ static void draw(uint64_t seed, struct drawn *drawn)
     spec->is_wide = spec->cuts && roll(&dice, 4) == 0;
     if (spec->io == TG_F32 && spec->gates == MASKED)
         spec->gates = ORDINARY; /* docs/limits.md: not to the last bits behind them */
-    if (cancels(spec, variant))
+    if (cancels(drawn, variant) || leaves_f16(spec))
         spec->backward = NULL;
-    if (!*spec->schedule || !drawn->forward.max_tokens)
-        return;
-    spec->tokens = 1 + (int64_t)roll(&dice, drawn->forward.max_tokens);
-    spec->cuts = NULL;
-    spec->backward = NULL;
+    if (*spec->schedule && drawn->forward.max_tokens) {
+        spec->tokens = 1 + (int64_t)roll(&dice, drawn->forward.max_tokens);
+        spec->cuts = NULL;
+        spec->backward = NULL;
+    }
+    draw_kind(&dice, variant, drawn);
 }
 
 static const char *const regime_names[] = {"ordinary", "decay", "extreme", "open", "closed", "masked", "crossing"};
@@ -138,30 +257,43 @@ static const char *const regime_names[] = {"ordinary", "decay", "extreme", "open
 static void try_seed(uint64_t seed)
 {
     struct drawn drawn;
+    char contract[80] = "";
     draw(seed, &drawn);
     const struct spec *s = &drawn.spec;
+    const struct contract *c = &drawn.contract;
+    if (drawn.has_contract)
+        snprintf(contract, sizeof contract, ", pool %d, state %d%s%s%s%s%s, room %d", (int)c->pool, (int)c->state,
+                 c->values_first ? ", v-first" : "", c->is_wide ? ", wide" : "", c->is_mixed ? ", mixed" : "",
+                 c->is_packed ? ", packed" : "", c->is_counted ? ", counted" : "", c->room);
     if (!spec_is_accepted(s) ||
         !tap_begin("seed %llu: %s %s B=%d NH=%d T=%d dqk=%d dhv=%d group %d, gates %s, cuts %s, layout %d%s%s%s%s, "
-                   "schedule '%s', backward %s",
+                   "schedule '%s', backward %s%s",
                    (unsigned long long)seed, s->variant, tg_dtype_name(s->io), (int)s->batch, (int)s->heads,
                    (int)s->tokens, (int)s->dqk, (int)s->dhv, (int)s->group, regime_names[s->gates],
                    s->cuts ? s->cuts : "-", (int)s->layout, s->has_s0 ? ", states" : "",
                    s->no_final ? ", no final ones" : "", s->is_pooled ? ", pooled" : "",
-                   s->scale > 0 ? ", scale 1" : "", s->schedule, s->backward ? s->backward : "-"))
+                   s->scale > 0 ? ", scale 1" : "", s->schedule, s->backward ? s->backward : "-", contract))
         return;
-    try_both_ways(s, seed);
+    if (drawn.has_contract)
+        try_contract(s, &drawn.contract, seed, true);
+    else
+        try_both_ways(s, seed);
     tap_end();
 }
 
 int main(int argc, char **argv)
 {
-    const char *device = "emu";
+    const char *device = "emu", *arch = NULL;
     uint64_t seed = 1, count = UINT64_MAX, each = 1;
     double seconds = 60;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--device") == 0 && *value)
             device = value;
+        else if (strcmp(argv[i], "--arch") == 0 && *value)
+            arch = value;
+        else if (strcmp(argv[i], "--work") == 0 && strtoll(value, NULL, 10) > 0)
+            most_work = strtoll(value, NULL, 10);
         else if (strcmp(argv[i], "--seconds") == 0 && *value)
             seconds = strtod(value, NULL);
         else if (strcmp(argv[i], "--seed") == 0 && *value)
@@ -171,11 +303,13 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--each") == 0 && strtoull(value, NULL, 10))
             each = strtoull(value, NULL, 10);
         else
-            return usage_wrong(argv, argv[i], "[--device emu|N] [--seconds N] [--seed FIRST] [--count N] [--each N]");
+            return usage_wrong(argv, argv[i], USAGE);
     }
-    if (!harness_open(device))
+    if (!harness_open(device, arch))
         return 2;
     emulator_threads(1);
+    if (!most_work)
+        most_work = on_emulator() ? ON_EMULATOR : ON_GPU;
     const double end = now() + seconds;
     for (; count > 0 && now() < end; count--, seed += each)
         try_seed(seed);

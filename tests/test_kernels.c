@@ -29,7 +29,7 @@ int main(int argc, char **argv)
             return usage_wrong(argv, argv[i], "[--device emu|N] " TAP_USAGE);
         }
     }
-    if (!harness_open(device))
+    if (!harness_open(device, NULL))
         return 2;
     if (is_part)
         leave_processors();

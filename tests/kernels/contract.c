@@ -156,9 +156,13 @@ static void set_strides(const struct contract_call *call, const tg_host_tensor *
 static size_t extent_of_image(const struct contract_call *call, const tg_host_tensor *host, const struct image *image)
 {
     int64_t last = 0;
-    for (int i = 0; i < host->rank; i++)
-        last += ((i == 0 && is_slot(call, host) ? SLOTS : extent_of(call, host, i)) - 1) * image->stride[i];
-    return host->n ? (size_t)(last + 1) * tg_num_bytes(image->dtype) : 0;
+    for (int i = 0; i < host->rank; i++) {
+        const int64_t extent = i == 0 && is_slot(call, host) ? SLOTS : extent_of(call, host, i);
+        if (extent == 0)
+            return 0;
+        last += (extent - 1) * image->stride[i];
+    }
+    return (size_t)(last + 1) * tg_num_bytes(image->dtype);
 }
 
 static size_t offset_of(const struct image *image, const tg_host_tensor *host, const int64_t at[MAX_RANK],
@@ -207,6 +211,17 @@ static void put_states(const struct contract_call *call, const struct image *ima
             put(call, image, tg_problem_tensor((tg_problem *)&call->after[tokens]->problem, name), b, slots,
                 image->expected);
         }
+    }
+}
+
+/* Outputs of a sequence's tokens, as a call of so many leaves them. */
+static void put_tokens(const struct contract_call *call, const struct image *image, const char *name)
+{
+    for (int64_t b = 0; b < call->trial->problem.shape.batch; b++) {
+        const int tokens = contract_tokens(call->trial, call->contract, b);
+        if (tokens)
+            put(call, image, tg_problem_tensor((tg_problem *)&call->after[tokens]->problem, name), b, NULL,
+                image->expected);
     }
 }
 
@@ -271,8 +286,8 @@ static bool add_tensor(struct contract_call *call, const tg_host_tensor *host)
     if (is_input) {
         put(call, image, host, -1, call->contract->read, image->before);
         memcpy(image->expected, image->before, image->bytes);
-    } else if (call->after && !host->has_tokens && !(host->flags & TG_NO_BATCH)) {
-        put_states(call, image, host->name);
+    } else if (call->after && !(host->flags & TG_NO_BATCH)) {
+        (host->has_tokens ? put_tokens : put_states)(call, image, host->name);
     } else {
         put(call, image, host, -1, call->contract->written, image->expected);
     }
@@ -413,23 +428,39 @@ static void call_free(struct contract_call *call)
     tg_memory_free(driver(), call->workspace);
 }
 
-bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel)
+static bool find_program(const struct trial *trial, const struct contract *contract, tg_schedule *schedule,
+                         tg_shape_class *class)
 {
     const tg_variant *variant = trial->problem.variant;
-    tg_shape_class class = tg_shape_class_of(&trial->problem.shape, trial->spec->io);
-    tg_schedule schedule;
-    class.pooled = (uint8_t)contract->pool;
-    class.state = (uint8_t)contract->state;
-    class.values_first = contract->values_first;
-    class.packed |= contract->is_packed;
-    class.counted = contract->is_counted;
+    *class = tg_shape_class_of(&trial->problem.shape, trial->spec->io);
+    class->pooled = (uint8_t)contract->pool;
+    class->state = (uint8_t)contract->state;
+    class->values_first = contract->values_first;
+    class->packed |= contract->is_packed;
+    class->counted = contract->is_counted;
     log_clear();
     const struct spec *spec = trial->spec;
     const char *name = variant == spec_variant(spec) ? spec->schedule : spec->backward;
-    if (tg_variant_schedule_named(variant, name, &schedule, &log_sink) != TG_OK)
+    if (tg_variant_schedule_named(variant, name, schedule, &log_sink) != TG_OK)
         return false;
-    class.tokens = schedule.max_tokens;
-    return harness_load(variant, &schedule, &class, kernel);
+    class->tokens = schedule->max_tokens;
+    return true;
+}
+
+bool contract_is_accepted(const struct trial *trial, const struct contract *contract)
+{
+    tg_schedule schedule;
+    tg_shape_class class;
+    return find_program(trial, contract, &schedule, &class) &&
+           tg_plan_check(&schedule, machine_context.machine.target, &class, &log_sink) == TG_OK;
+}
+
+bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel)
+{
+    tg_schedule schedule;
+    tg_shape_class class;
+    return find_program(trial, contract, &schedule, &class) &&
+           harness_load(trial->problem.variant, &schedule, &class, kernel);
 }
 
 const char *contract_outcome(const struct trial *trial, const struct trial *const *after,

@@ -44,10 +44,11 @@ void log_clear(void)
 
 /* ---- the device ---- */
 
-bool harness_open(const char *device)
+bool harness_open(const char *device, const char *arch)
 {
     context_init(&machine_context);
     machine_context.options.device = device;
+    machine_context.options.arch = arch;
     machine_context.options.no_cache = strcmp(device, "emu") == 0; /* ptxas takes its time */
     machine_context.options.no_wisdom = true;
     if (!machine_open(&machine_context))
@@ -417,7 +418,7 @@ static bool direction_is_accepted(const struct spec *spec, const tg_variant *var
         is = (target == own_target || on_emulator()) &&
              schedule_from_text(&machine_context, variant, target, &class, NULL, text, &schedule);
         class.tokens = is ? schedule.max_tokens : 0;
-        is = is && tg_plan_check(&schedule, target, &class, &log_sink) == TG_OK && !schedule.kept[0];
+        is = is && tg_plan_check(&schedule, target, &class, &log_sink) == TG_OK;
     }
     tg_problem_free(&trial.problem);
     return is;

@@ -69,8 +69,8 @@ struct trial {
 
 extern struct context machine_context;
 
-/* "emu" or a GPU number. */
-bool harness_open(const char *device);
+/* "emu" or a GPU number. `arch`: the GPU that the emulator is; NULL: as it comes. */
+bool harness_open(const char *device, const char *arch);
 /* On the emulator: whether code is written down as it stands (tests/plain/plain.h), as it is at first, or all of it by LLVM. */
 void harness_plainly(bool is);
 void harness_close(void);
@@ -93,7 +93,7 @@ bool harness_load(const tg_variant *variant, const tg_schedule *schedule, const 
 const tg_variant *spec_variant(const struct spec *spec);
 bool spec_has_schedule(const struct spec *spec, const char *name);
 bool spec_has_one_chunk(const struct spec *spec); /* the schedule's alone is its chunk size */
-/* Would the compiler take it, both ways, with nothing kept from one for the other? Nothing is expected of it. */
+/* Would the compiler take it, both ways? Nothing is expected of it. */
 bool spec_is_accepted(const struct spec *spec);
 /* Compiles, loads and fills the inputs; false after a failed expectation, or when the GPU is not
  * the one that the schedule is for: the test is skipped. The spec must live as long as the trial. */
