@@ -100,17 +100,20 @@ static bool decays_by_channel(const tg_variant *variant)
     return any;
 }
 
-/* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of one token
- * that is divided by what normalises it; of decays of channels, of gates made in the kernel, or of rows divided by their lengths,
- * where gates are saturated. */
+/* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
+ * that are alone and divided by what normalises them; of decays of one token, of channels, of gates made in the kernel, or of rows divided by their lengths,
+ * where gates are saturated; and of the delta rule's gates that forget nearly all (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
     const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
                                strcmp(spec->variant, "mlstm-sig-norm") == 0,
                is_saturated = spec->gates != ORDINARY && spec->gates != MASKED,
-               has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
-    return (is_normalised && drawn->longest <= 1) || (decays_by_channel(variant) && is_saturated) ||
+               has_units = strncmp(spec->variant, "gated-delta-", 12) == 0,
+               forgets = strncmp(spec->variant, "gated-delta", 11) == 0 && spec->gates == DECAY;
+    const int64_t alone = is_saturated ? 2 : 1;
+    return forgets || (is_normalised && drawn->longest <= alone) || (is_saturated && drawn->longest <= 1) ||
+           (decays_by_channel(variant) && is_saturated) ||
            (has_units && (spec->gates == CLOSED || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
 }
 
