@@ -61,6 +61,7 @@ enum {
 
 /* Of the forward, of the backward with the states of all chunks in memory, and of the one without, by whole rows of the state or by
  * parts. */
+TG_API extern const tg_alias tg_delta_names[]; /* names that points had before */
 TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[], *const tg_delta_cut[],
     *const tg_delta_grouped[], *const tg_delta_cut_keys[], *const tg_delta_parted[], *const tg_delta_cut_parts[];
 TG_API extern const tg_space *const tg_delta_forward_spaces[], *const tg_delta_backward_spaces[];

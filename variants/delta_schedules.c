@@ -22,7 +22,8 @@
  * at once. What a sum has of its dimension at a time is 32, of fp32 16.
  *
  *   small   for 99 KB of shared memory (RTX 30xx, 40xx, 50xx)
- *   wide    for dqk up to 256: half of the registers for values, more for the state */
+ *   wide    for dqk up to 256, and for fp32: half of the registers for values, more for the state
+ *   narrow  few heads: more thread blocks, whose warps share the columns of a state */
 #define PRODUCTS(stages_) .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -39,8 +40,9 @@ static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
     {.name = "portable-wide", .changes = WIDE},
-    {.name = "portable-fp32", .changes = FP32},
-    {.name = "portable-fp32-wide", .changes = WIDE FP32},
+    {.name = "portable-fp32", .changes = WIDE FP32},
+    {.name = "portable-narrow", .changes = "walk.dhv=32"},
+    {.name = "portable-fp32-narrow", .changes = WIDE FP32 " " SHARED},
     {.name = "portable-shared", .changes = WIDE SHARED},
     {.name = "portable-shared-small", .changes = WIDE SMALL SMALL_H},
     {.name = "portable-fp32-shared", .changes = WIDE FP32 " " SMALL SMALL_H FP32_SHARED},
@@ -63,8 +65,9 @@ static const tg_point back_portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
     {.name = "portable-wide", .changes = BACK_WIDE},
-    {.name = "portable-fp32", .changes = BACK_FP32},
-    {.name = "portable-fp32-wide", .changes = BACK_WIDE BACK_FP32},
+    {.name = "portable-fp32", .changes = BACK_WIDE BACK_FP32 " walk.warps=4 dV.warps=4"},
+    {.name = "portable-narrow", .changes = "walk.dhv=32 dV.dhv=32"},
+    {.name = "portable-fp32-narrow", .changes = BACK_WIDE BACK_FP32 " " BACK_SHARED},
     {.name = "portable-shared", .changes = BACK_WIDE BACK_SHARED},
     {.name = "portable-shared-small", .changes = BACK_WIDE BACK_SMALL},
     {.name = "portable-fp32-shared", .changes = BACK_WIDE BACK_FP32 " " BACK_SMALL FP32_SHARED "dV.warps=8"},
@@ -357,3 +360,5 @@ const tg_schedule *const tg_delta_cut_keys[] = {&back_cut_keys, &back_cut_pairs,
 const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
 const tg_schedule *const tg_delta_cut_parts[] = {&back_cut_parts, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};
+
+const tg_alias tg_delta_names[] = {{"portable-fp32-wide", "portable-fp32"}, {NULL, NULL}};
