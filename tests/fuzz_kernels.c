@@ -101,8 +101,8 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
- * that are alone and divided by what normalises them; of decays of one token, of channels, of gates made in the kernel, or of rows divided by their lengths,
- * where gates are saturated; and of the delta rule's gates that forget nearly all (docs/limits.md). */
+ * that are alone and divided by what normalises them; where gates are saturated, of decays of one token, of channels, of gates made
+ * in the kernel, or of rows divided by their lengths; and of the delta rule's gates that forget nearly all (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
@@ -134,11 +134,12 @@ static void draw_keeping(struct dice *dice, const tg_variant *variant, struct dr
     const tg_sizes sizes = tg_sizes_of(&shape, 0);
     const tg_target *target =
         on_emulator() && roll(dice, 2) ? tg_target_find("sm_90a") : machine_context.machine.target;
-    const uint64_t from = roll(dice, 64);
+    const uint64_t die = roll(dice, 64);
+    const bool is_given = die < 48; /* else the pair is the model's */
     tg_keeping pair;
     for (uint32_t i = 0; tg_variant_schedule(variant, i, &drawn->forward); i++)
-        if (i >= from % 16 && drawn->forward.kept[0] &&
-            tg_schedules_keeping(variant, from < 48 ? &drawn->forward : NULL, target, &class, &sizes, &pair)) {
+        if (i >= die % 16 && drawn->forward.kept[0] &&
+            tg_schedules_keeping(variant, is_given ? &drawn->forward : NULL, target, &class, &sizes, &pair)) {
             tg_schedule_text(variant, &pair.forward, drawn->keeping[0]);
             tg_schedule_text(variant->backward, &pair.backward, drawn->keeping[1]);
             s->schedule = drawn->keeping[0];
