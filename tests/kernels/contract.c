@@ -428,39 +428,29 @@ static void call_free(struct contract_call *call)
     tg_memory_free(driver(), call->workspace);
 }
 
-static bool find_program(const struct trial *trial, const struct contract *contract, tg_schedule *schedule,
-                         tg_shape_class *class)
+tg_shape_class contract_states(const struct contract *contract)
 {
-    const tg_variant *variant = trial->problem.variant;
-    *class = tg_shape_class_of(&trial->problem.shape, trial->spec->io);
-    class->pooled = (uint8_t)contract->pool;
-    class->state = (uint8_t)contract->state;
-    class->values_first = contract->values_first;
-    class->packed |= contract->is_packed;
-    class->counted = contract->is_counted;
-    log_clear();
-    const struct spec *spec = trial->spec;
-    const char *name = variant == spec_variant(spec) ? spec->schedule : spec->backward;
-    if (tg_variant_schedule_named(variant, name, schedule, &log_sink) != TG_OK)
-        return false;
-    class->tokens = schedule->max_tokens;
-    return true;
-}
-
-bool contract_is_accepted(const struct trial *trial, const struct contract *contract)
-{
-    tg_schedule schedule;
-    tg_shape_class class;
-    return find_program(trial, contract, &schedule, &class) &&
-           tg_plan_check(&schedule, machine_context.machine.target, &class, &log_sink) == TG_OK;
+    return (tg_shape_class){.pooled = (uint8_t)contract->pool,
+                            .state = (uint8_t)contract->state,
+                            .values_first = contract->values_first,
+                            .packed = contract->is_packed,
+                            .counted = contract->is_counted};
 }
 
 bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel)
 {
+    const tg_variant *variant = trial->problem.variant;
+    const tg_shape_class states = contract_states(contract);
+    tg_shape_class class = tg_shape_class_of(&trial->problem.shape, trial->spec->io);
     tg_schedule schedule;
-    tg_shape_class class;
-    return find_program(trial, contract, &schedule, &class) &&
-           harness_load(trial->problem.variant, &schedule, &class, kernel);
+    take_states(&class, &states);
+    log_clear();
+    const struct spec *spec = trial->spec;
+    const char *name = variant == spec_variant(spec) ? spec->schedule : spec->backward;
+    if (tg_variant_schedule_named(variant, name, &schedule, &log_sink) != TG_OK)
+        return false;
+    class.tokens = schedule.max_tokens;
+    return harness_load(variant, &schedule, &class, kernel);
 }
 
 const char *contract_outcome(const struct trial *trial, const struct trial *const *after,

@@ -407,7 +407,17 @@ bool trial_open_backward(struct trial *trial, const struct trial *forward)
     return false;
 }
 
-static bool direction_is_accepted(const struct spec *spec, const tg_variant *variant, const char *text)
+void take_states(tg_shape_class *class, const tg_shape_class *states)
+{
+    class->pooled = states->pooled;
+    class->state = states->state;
+    class->values_first = states->values_first;
+    class->packed |= states->packed;
+    class->counted = states->counted;
+}
+
+static bool direction_is_accepted(const struct spec *spec, const tg_variant *variant, const char *text,
+                                  const tg_shape_class *states)
 {
     struct trial trial = {.spec = spec};
     tg_schedule schedule;
@@ -418,19 +428,21 @@ static bool direction_is_accepted(const struct spec *spec, const tg_variant *var
         is = (target == own_target || on_emulator()) &&
              schedule_from_text(&machine_context, variant, target, &class, NULL, text, &schedule);
         class.tokens = is ? schedule.max_tokens : 0;
+        if (states)
+            take_states(&class, states);
         is = is && tg_plan_check(&schedule, target, &class, &log_sink) == TG_OK;
     }
     tg_problem_free(&trial.problem);
     return is;
 }
 
-bool spec_is_accepted(const struct spec *spec)
+bool spec_is_accepted(const struct spec *spec, const tg_shape_class *states)
 {
     const tg_variant *variant = spec_variant(spec);
     machine_context.sink = log_sink;
     log_clear();
-    return direction_is_accepted(spec, variant, spec->schedule) &&
-           (!spec->backward || direction_is_accepted(spec, variant->backward, spec->backward));
+    return direction_is_accepted(spec, variant, spec->schedule, states) &&
+           (!spec->backward || direction_is_accepted(spec, variant->backward, spec->backward, states));
 }
 
 void trial_close(struct trial *trial)

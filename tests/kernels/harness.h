@@ -93,8 +93,11 @@ bool harness_load(const tg_variant *variant, const tg_schedule *schedule, const 
 const tg_variant *spec_variant(const struct spec *spec);
 bool spec_has_schedule(const struct spec *spec, const char *name);
 bool spec_has_one_chunk(const struct spec *spec); /* the schedule's alone is its chunk size */
-/* Would the compiler take it, both ways? Nothing is expected of it. */
-bool spec_is_accepted(const struct spec *spec);
+/* Would the compiler take it, both ways, with states as `states` has them (NULL: as declared)? Nothing is expected
+ * of it. */
+bool spec_is_accepted(const struct spec *spec, const tg_shape_class *states);
+/* Makes the class one of programs whose states are like those of `states`. */
+void take_states(tg_shape_class *class, const tg_shape_class *states);
 /* Compiles, loads and fills the inputs; false after a failed expectation, or when the GPU is not
  * the one that the schedule is for: the test is skipped. The spec must live as long as the trial. */
 bool trial_open(struct trial *trial, const struct spec *spec);

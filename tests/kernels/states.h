@@ -33,8 +33,8 @@ void contract_prepare(struct trial *trial, const struct contract *contract);
 /* Compiles what the trial runs by the contract, runs it on the trial's inputs, and expects the trial's outputs. after[t]: the
  * same of the first t tokens, where sequences have fewer than the trial or states behind every token or chunk; else NULL. */
 void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract);
-/* Does the compiler take it? Some types, orders and slots are refused. */
-bool contract_is_accepted(const struct trial *trial, const struct contract *contract);
+/* What a program must be like for it, of what a class says of states. */
+tg_shape_class contract_states(const struct contract *contract);
 /* In two steps, for programs that have changed meanwhile: that program, the harness's, who frees it; and "nothing" where all
  * is as it must be, "numbers" where it is not (which is told, if so wished), else the kind of the emulator's report. */
 bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel);
@@ -46,9 +46,8 @@ bool contract_is_ragged(const struct contract *contract);
 int contract_tokens(const struct trial *trial, const struct contract *contract, int64_t sequence);
 int contract_step(const struct contract *contract);
 
-/* All of it for a call, whose schedules are by name, forward and backward. A contract that the compiler refuses is a failure,
- * unless it is random. */
-void try_contract(const struct spec *spec, const struct contract *contract, uint64_t seed, bool is_random);
+/* All of it for a call, whose schedules are by name, forward and backward. */
+void try_contract(const struct spec *spec, const struct contract *contract, uint64_t seed);
 
 /* The calls of fewer tokens that a contract asks for, beside that of all: after[t] as contract_kept takes it. */
 struct firsts {
