@@ -101,8 +101,8 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
- * that are alone and divided by what normalises them; where gates are saturated, of decays of one token, of channels, of gates made
- * in the kernel, or of rows divided by their lengths; and of the delta rule's gates that forget nearly all (docs/limits.md). */
+ * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated, of decays of one token, of
+ * channels, of gates made in the kernel, or of rows divided by their lengths; and of the delta rule's gates that forget nearly all (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
@@ -113,7 +113,7 @@ static bool cancels(const struct drawn *drawn, const tg_variant *variant)
                forgets = strncmp(spec->variant, "gated-delta", 11) == 0 && spec->gates == DECAY;
     const int64_t alone = is_saturated ? 2 : 1;
     return forgets || (is_normalised && drawn->longest <= alone) || (is_saturated && drawn->longest <= 1) ||
-           (decays_by_channel(variant) && is_saturated) ||
+           (decays_by_channel(variant) && (is_saturated || drawn->longest <= 1)) ||
            (has_units && (spec->gates == CLOSED || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
 }
 
