@@ -58,7 +58,8 @@ typedef struct tegula_driver {
 
 /* One array: device address and strides in elements for the axes that the program's header shows. All strides zero
  * means contiguous; those of axes of length 0 or 1 do not matter. When the last axis is dqk, dhv or the positions of a
- * chunk (L), its stride is 1 and the address and the other strides are multiples of 16 bytes. Zero all of it for an absent optional array. */
+ * chunk (L), its stride is 1 and the address and the other strides are multiples of 16 bytes. Zero all of it for an
+ * absent optional array. */
 typedef struct tegula_tensor {
     uint64_t address;
     int64_t stride[5];

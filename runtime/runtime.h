@@ -73,11 +73,11 @@ TG_API const tg_module *tg_set_module(const tg_modules *modules, uint32_t dqk, u
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
  * contiguous [B, NH, axes...], where an axis of which the tensor has one entry (TG_NO_BATCH,
- * TG_NO_HEADS; packed: B of tensors with tokens or chunks) is 1 long. When the last axis is dqk,
- * dhv or the positions of a chunk, its stride is 1 and the address and the other strides are multiples of 16 bytes. Strides of
- * axes with fewer than two elements do not matter; inputs may be broadcast with stride 0. Tensors that
- * a kernel reaches through a tensor map (tg_kernel.maps) have strides below 2^40 bytes, positive
- * but for those of B and NH.
+ * TG_NO_HEADS; packed: B of tensors with tokens or chunks) is 1 long. When the last axis is dqk, dhv or
+ * the positions of a chunk, its stride is 1 and the address and the other strides are multiples of 16
+ * bytes. Strides of axes with fewer than two elements do not matter; inputs may be broadcast with stride
+ * 0. Tensors that a kernel reaches through a tensor map (tg_kernel.maps) have strides below 2^40 bytes,
+ * positive but for those of B and NH.
  *
  * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" and "index_out" of pooled ones, {step})
  * have any positive stride: int64 is the same address with stride 2, as its low half comes first.

@@ -101,8 +101,9 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
- * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated, of decays of one token, of
- * channels, of gates made in the kernel, or of rows divided by their lengths; and of the delta rule's gates that forget nearly all (docs/limits.md). */
+ * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated, of decays of one
+ * token, of channels, of gates made in the kernel, or of rows divided by their lengths; and of the delta rule's gates that
+ * forget nearly all (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
