@@ -92,14 +92,6 @@ static void append_extent(struct text *text, const tg_program *program, const tg
     gen_append(text, ", {%s, %" PRIu32 ", %" PRIu32 "}", sizes[axis], entries, width);
 }
 
-static int count_axes(const tg_tensor_info *t)
-{
-    int n = 2;
-    while (n < 2 + TG_MAX_AXES && t->axes[n - 2] != TG_AXIS_NONE)
-        n++;
-    return n;
-}
-
 /* The driver's number of the type of a tensor with a map; the verifier saw that it has one. */
 static int map_type(const tg_program *program, uint32_t tensor)
 {
@@ -122,7 +114,7 @@ static void append_axes(struct text *text, const tg_tensor_info *t)
 static void append_tensor(struct text *text, const tg_program *program, uint32_t i)
 {
     const tg_tensor_info *t = &program->tensors[i];
-    const int n_axes = count_axes(t);
+    const int n_axes = (int)count_axes(t);
     gen_append(text, "    {\"%s\", ", t->name);
     if (!is_workspace(t))
         gen_append(text, "offsetof(@name@_tensors, %s%s), ", t->name, suffix(t));

@@ -20,13 +20,20 @@ static inline bool has_tokens(const tg_tensor_info *info)
     return has_axis(info, TG_T) || (has_axis(info, TG_CHUNK) && !info->segment);
 }
 
+/* B, NH and those of the tensor. */
+static inline uint32_t count_axes(const tg_tensor_info *info)
+{
+    uint32_t n = 2;
+    while (n < 2 + TG_MAX_AXES && info->axes[n - 2] != TG_AXIS_NONE)
+        n++;
+    return n;
+}
+
 /* The last axis is a row that kernels read 16 bytes at a time: a width, or the positions of a chunk, all of them. */
 static inline bool has_rows(const tg_tensor_info *info)
 {
-    uint32_t n = 0;
-    while (n < TG_MAX_AXES && info->axes[n])
-        n++;
-    const tg_axis last = n ? (tg_axis)info->axes[n - 1] : TG_AXIS_NONE;
+    const uint32_t n = count_axes(info);
+    const uint8_t last = n > 2 ? info->axes[n - 3] : (uint8_t)TG_AXIS_NONE;
     return last == TG_DQK || last == TG_DHV || last == TG_POSITION;
 }
 

@@ -31,14 +31,6 @@ static int64_t extent_of(const struct call *call, uint32_t tensor, uint32_t axis
     return call->bound[tensor].extent[axis];
 }
 
-static uint32_t count_axes(const tg_tensor_info *info)
-{
-    uint32_t n = 2;
-    while (n < MAX_STRIDES && info->axes[n - 2] != TG_AXIS_NONE)
-        n++;
-    return n;
-}
-
 static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 {
     static const char *const names[TG_N_AXES] = {

@@ -101,28 +101,30 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
- * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated, of decays of one
- * token, of channels, of gates made in the kernel, or of rows divided by their lengths; and of the delta rule's gates that
- * forget nearly all (docs/limits.md). */
+ * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated or forget nearly
+ * all, of the delta rule's decays of one token, of decays of channels, of gates made in the kernel, or of rows divided by their
+ * lengths (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
     const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
                                strcmp(spec->variant, "mlstm-sig-norm") == 0,
                is_saturated = spec->gates != ORDINARY && spec->gates != MASKED,
-               has_units = strncmp(spec->variant, "gated-delta-", 12) == 0,
-               forgets = strncmp(spec->variant, "gated-delta", 11) == 0 && spec->gates == DECAY;
+               is_gated_delta = strncmp(spec->variant, "gated-delta", 11) == 0,
+               has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
     const int64_t alone = is_saturated ? 2 : 1;
-    return forgets || (is_normalised && drawn->longest <= alone) || (is_saturated && drawn->longest <= 1) ||
+    return (is_normalised && drawn->longest <= alone) || (is_gated_delta && is_saturated && drawn->longest <= 1) ||
            (decays_by_channel(variant) && (is_saturated || drawn->longest <= 1)) ||
-           (has_units && (spec->gates == CLOSED || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
+           (has_units &&
+            (spec->gates == CLOSED || spec->gates == DECAY || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
 }
 
-/* Is a gradient beyond f16, or among its last bits? A normaliser of saturated gates makes it large, gates that forget small. */
+/* Is a gradient beyond f16, or among its last bits? A normaliser of saturated gates makes it large, gates that forget make that of
+ * an initial state small. */
 static bool leaves_f16(const struct spec *spec)
 {
-    return spec->io == TG_F16 &&
-           (spec->gates == DECAY || (spec->gates == EXTREME && strcmp(spec->variant, "mlstm-exp") == 0));
+    return spec->io == TG_F16 && ((spec->gates == DECAY && spec->has_s0) ||
+                                  (spec->gates == EXTREME && strcmp(spec->variant, "mlstm-exp") == 0));
 }
 
 /* A schedule that keeps tensors, if the variant has any, and what goes with it backward. */
