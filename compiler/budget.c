@@ -14,6 +14,8 @@ enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
 enum { REGISTERS_BESIDE_INVERSE = 36 };
 /* Where lanes have one block of channels after another, what they have of one beside the sums of all. */
 enum { REGISTERS_OF_BLOCKS = 40 };
+/* Where warps share the columns of a state: what of a sum is on its way. */
+enum { REGISTERS_OF_SUMS = 16 };
 /* The same beside a state that threads share. */
 enum { REGISTERS_BESIDE_STATE = 36 };
 
@@ -100,7 +102,7 @@ static bool check_registers(struct plan *p)
     uint32_t worst = 0;
     const uint32_t live = live_fragments(p, &worst);
     p->registers = live + operand_registers(p) + (p->to_and_fro ? REGISTERS_BESIDE_INVERSE : REGISTERS_BASE) +
-                   (plan_has_blocks(p) ? REGISTERS_OF_BLOCKS : 0);
+                   (plan_has_blocks(p) ? REGISTERS_OF_BLOCKS : 0) + (p->shares_columns ? REGISTERS_OF_SUMS : 0);
     for (uint32_t n = 0; n < p->n_nests; n++)
         if (p->nests[n].n_loops == 2 && p->nests[n].loops[0].dim != TG_CHUNK) {
             p->registers += REGISTERS_SECOND_LOOP;

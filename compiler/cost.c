@@ -72,6 +72,9 @@ static const double thread_sum_rate = 27e9;   /* elements a second of a multipro
 /* Walks on warpgroups: of a chunk, what waits for barriers and fences; its products come on top. Sums beside them, which hide
  * nothing: of rows of operands, and of a state's elements with what a product makes. */
 static const double walk_step_seconds = 0.75e-6, made_step_seconds = 0.45e-6; /* the other: where makers make tiles */
+/* ... and where two groups share the columns of a state, of each sum that they add up; where a ring has one stage, until the next
+ * chunk is there. */
+static const double add_up_seconds = 0.3e-6, one_stage_seconds = 1.6e-6;
 /* ... and of makers of rows, for each code of what these are made by: instructions that wait for one another. */
 static const double row_code_seconds = 72e-9;
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
@@ -316,6 +319,7 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     case OP_CONTRACT:
         work->flops +=
             times * 2.0 * elements(p, v) *
+            (p->groups && p->shares_columns && op->v != p->state && plan_is_owned(p, v) ? 2 : 1) *
             (plan_is_by_state(p, op) ? plan_part_columns(p, op->n) : a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0]);
         break;
     case OP_ADDEND:
@@ -432,6 +436,14 @@ static double row_seconds(const struct plan *p)
     return seconds;
 }
 
+static double sums_of_columns(const struct plan *p)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        n += p->ops[i].kind == OP_ADD_UP;
+    return n;
+}
+
 /* Of a thread block that walks: each chunk's products wait for one another, and only those of another thread block run meanwhile.
  * Small blocks that make states in order have hardly any; what they bring on chip they share the way to. */
 static double walk_seconds(const struct plan *p, const struct work *work, double together)
@@ -443,7 +455,8 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER) || p->relays;
     const double rows = work->steps * row_seconds(p),
-                 step = p->has_makers && plan_makes_positions(p) ? made_step_seconds : walk_step_seconds,
+                 step = (p->has_makers && plan_makes_positions(p) ? made_step_seconds : walk_step_seconds) +
+                        add_up_seconds * sums_of_columns(p) + (p->nests[0].stages == 1 ? one_stage_seconds : 0),
                  walks = fmax(work->steps * step + products, together * products);
     const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
                           : p->makes_segments && !plan_makes_tiles(p)

@@ -15,6 +15,8 @@ struct order {
     bool overwrites;        /* all groups have left the chunk before */
     bool together; /* products of positions are under way with those by the state, each awaited where it is read */
     bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
+    bool fetches;  /* what products have on the left is fetched */
+    bool adds_up;  /* a sum of columns has been made */
     bool left;     /* the stage of the step before, by the thread that stores */
     bool left_by_few;                /* ... where thread blocks are few */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */

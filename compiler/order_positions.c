@@ -95,7 +95,7 @@ static void put_positions_of_heads(struct order *o)
     put_summed_tiles(o, OP_PUT);
 }
 
-/* Has the group one tile, more than one product that can begin at once, and no sums of those of positions, so that nobody waits
+/* Has the group one tile and whole rows of the state, more than one product that can begin at once, and no sums of those of positions, so that nobody waits
  * for these but products by what they make? */
 bool order_can_be_together(const struct order *o)
 {
@@ -108,7 +108,8 @@ bool order_can_be_together(const struct order *o)
             (op->kind == OP_DOT && order_works_on_positions(p, op)))
             return false;
     }
-    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1;
+    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1 &&
+           !p->shares_columns;
 }
 
 /* Behind products of positions: what is made of them, for wgmma to read. */
@@ -159,13 +160,13 @@ void order_put_together(struct order *o)
     o->owes = true;
 }
 
-/* Is it products by computed tiles alone that wait for the other groups? What one tile of the group begins with the next may not
+/* Is it products by computed tiles, or sums of columns, alone that wait for the other groups? What one tile of the group begins with the next may not
  * wait for. */
 static bool can_owe(const struct order *o)
 {
     const struct plan *p = o->p;
-    bool can =
-        p->heads == 1 && p->tiles == 1 && p->groups > 1 && plan_buffers(p) > 1 && !p->carries && order_has_positions(o);
+    bool can = p->heads == 1 && p->tiles == 1 && p->groups > 1 && plan_buffers(p) > 1 && !p->carries &&
+               (order_has_positions(o) || p->shares_columns);
     for (uint32_t i = o->begin; i < o->end; i++)
         can &= !order_makes_vector(p, &o->from[i]) && !order_sums_loaded(p, &o->from[i]);
     return can;

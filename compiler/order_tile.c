@@ -3,6 +3,8 @@
 #include "compiler/order.h"
 #include "compiler/plan_walk.h"
 
+#include <string.h>
+
 static bool has_state_sums(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -233,6 +235,73 @@ static bool is_of_head(const struct plan *p, const struct op *op)
     return p->values[op->v].by_head || (p->values[op->v].summed && op->kind == OP_COPY);
 }
 
+/* ---- groups that share the columns of the state ---- */
+
+/* Has a barrier of all groups come behind the last sum of columns, and, where such sums are made in the place of a loaded matrix, behind
+ * all products? */
+static bool is_behind_barrier(const struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = p->n_ops; i-- > 0 && p->ops[i].kind != OP_NEST;) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_BARRIER && op->sync == SYNC_GROUPS)
+            return true;
+        if (op->kind == OP_ADD_UP || (op->kind == OP_CONTRACT && p->sums_in >= 0))
+            return false;
+    }
+    return false;
+}
+
+/* Each group has a part of it, of its columns; all sums are made in the same memory. Behind the barrier tiles of positions are whole, too.
+ * The state is awaited anew for each, or LLVM would keep all of it as a left operand for the next. */
+static void put_sum_of_columns(struct order *o, uint32_t i)
+{
+    const uint32_t v = o->from[i].v;
+    if (!order_has_positions(o) || o->adds_up)
+        order_put_sync(o, OP_AWAIT, SYNC_STATE);
+    o->adds_up = true;
+    for (uint32_t part = 0; part < plan_state_parts(o->p); part++) {
+        order_put_part(o, i, part);
+        order_await(o, v);
+    }
+    if (o->owes || !is_behind_barrier(o))
+        order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    o->owes &= o->p->has_makers;
+    order_put_value(o, OP_ADD_UP, v);
+}
+
+/* Products by the state up to that one come when the first is read: beside one and the state there are few registers. */
+static void put_sums_of_columns(struct order *o, uint32_t end)
+{
+    for (uint32_t i = o->begin; i < end; i++)
+        if (order_reads_state(o->p, &o->from[i]) && !o->placed[i])
+            put_sum_of_columns(o, i);
+}
+
+static void put_sums_that_are_read(struct order *o, const struct op *op)
+{
+    uint8_t reads[PLAN_MAX_OP_READS + 1];
+    uint32_t n = plan_op_reads(o->p, op, reads);
+    reads[n++] = op->v;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_reads_state(o->p, &o->from[i]) && memchr(reads, o->from[i].v, n))
+            put_sums_of_columns(o, i + 1);
+}
+
+/* Before the state changes. What was written to a stage is fenced before that is filled again, if not with the outputs. */
+static void end_products_by_state(struct order *o)
+{
+    bool puts = false;
+    put_sums_of_columns(o, o->end);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        puts |= order_stores_output(o->p, &o->from[i]);
+    if (o->p->sums_in >= 0 && !puts)
+        order_put(o, OP_FENCE);
+    order_put_all(o, order_decays_state);
+    if (!o->fetches)
+        fetch_left(o);
+}
+
 static void put_output(struct order *o, uint32_t begin, uint32_t end)
 {
     const struct plan *p = o->p;
@@ -241,6 +310,12 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
         const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
         if (o->placed[i])
             continue;
+        if (p->shares_columns && (by_columns || order_is_of_output(p, op)))
+            put_sums_that_are_read(o, op);
+        if (p->shares_columns && order_is_by_tile(p, op) && !o->fetches) {
+            fetch_left(o);
+            o->fetches = true;
+        }
         if (o->together && op->kind != OP_CONTRACT && (by_columns || order_is_of_output(p, op)))
             order_await_reads(o, op);
         if (by_columns)
@@ -293,21 +368,22 @@ static void put_products_of_columns(struct order *o)
 static void put_products_by_state(struct order *o)
 {
     const struct plan *p = o->p;
-    if (!o->together) {
+    if (!o->together && !p->shares_columns) {
         order_fetch_for_maps(o);
         put_products_of_columns(o);
     }
     o->guard = GUARD_FIRST;
     order_leave_behind(o, false);
     o->guard = GUARD_ALWAYS;
-    order_put_all(o, order_decays_state);
+    if (!p->shares_columns)
+        order_put_all(o, order_decays_state);
     o->guard = GUARD_FIRST;
     if (!plan_is_state_alone(p))
         put_vectors(o);
     o->guard = GUARD_ALWAYS;
-    if (!p->sums_heads)
+    if (!p->sums_heads && !p->shares_columns)
         fetch_left(o);
-    if (!o->together)
+    if (!o->together && !p->shares_columns)
         await_products_by_state(o);
 }
 
@@ -357,7 +433,7 @@ void order_put_tile(struct order *o)
     const struct plan *p = o->p;
     const bool alone = plan_is_sum_alone(p);
     const uint32_t last = find_last(o);
-    const bool awaits = !order_has_positions(o) && !alone && !o->together;
+    const bool awaits = !order_has_positions(o) && !alone && !o->together && !p->shares_columns;
     if (awaits && has_state_sums(o))
         order_put_sync(o, OP_AWAIT, SYNC_STATE);
     if (!p->sums_heads)
@@ -369,6 +445,8 @@ void order_put_tile(struct order *o)
     else
         put_products_by_state(o);
     put_output(o, o->begin, last);
+    if (p->shares_columns)
+        end_products_by_state(o);
     if (!p->sums_heads)
         put_products_into_state(o);
     if (alone && p->carries)

@@ -206,6 +206,27 @@ static uint32_t owner_of(const tg_algorithm *algorithm, const tg_kernel_row *row
     return written ? written : by_dqk == by_dhv ? 0 : by_dqk ? TG_DQK : TG_DHV;
 }
 
+static bool has_heads_together(const tg_kernel_row *row)
+{
+    return row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
+}
+
+bool plan_row_shares_columns(const tg_algorithm *algorithm, const tg_kernel_row *row)
+{
+    const uint32_t owner = owner_of(algorithm, row);
+    return row->mma == TG_MMA_WGMMA && row->warps == 8 && owner && row->row[owner].block == WALK_TILE &&
+           !has_heads_together(row);
+}
+
+/* Warpgroups that have a block of the dimension between them. */
+static uint32_t groups_along(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t dim)
+{
+    const bool is_owner = dim == owner_of(algorithm, row);
+    if (plan_row_shares_columns(algorithm, row))
+        return plan_is_width(dim) && !is_owner ? 2 : 1;
+    return is_owner && !has_heads_together(row) && row->warps >= 4 ? row->warps / 4u : 1;
+}
+
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
 /* Warps of a walk that share the columns of a state, since there are more of them than rows of 16 (columns.c). */
@@ -233,9 +254,7 @@ static uint32_t block_of(const tg_algorithm *algorithm, const struct tg_slices *
     const uint32_t parallel = whole ? 16u * row->warps : 32u, other = sharers > 1          ? 16 * sharers
                                                                       : whole || of_states ? 32
                                                                                            : 16;
-    const uint32_t together = row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
-    const uint32_t groups = dim == owner_of(algorithm, row) && !together ? row->warps / 4u : 1;
-    const uint32_t unit = row->mma == TG_MMA_WGMMA  ? WALK_TILE * (groups ? groups : 1)
+    const uint32_t unit = row->mma == TG_MMA_WGMMA  ? WALK_TILE * groups_along(algorithm, row, dim)
                           : role->role == TG_ROLE_P ? parallel
                                                     : other;
     const uint32_t size = round_up(dim_size(shape, dim), unit);

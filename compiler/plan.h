@@ -266,7 +266,8 @@ struct plan {
                           * threads' dimension where each has several, and dqk where threads share it out */
     bool by_token;    /* ... a decode step that walks its tokens: each is a chunk of one position */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
-    bool shares_columns; /* ... columns of states alone: what else is in registers each of warps_n has (columns.c) */
+    bool
+        shares_columns; /* ... columns of states alone: what else is in registers each of warps_n has (columns.c), or each warpgroup */
     bool
         to_and_fro; /* ... 16 rows after 16 rows, to the last warp and back to the first: each has about as much below the diagonal */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
@@ -335,10 +336,13 @@ struct plan {
 
     uint32_t shared_bytes;
     uint32_t scratch_offset; /* shared memory for sums across warps, or marks of columns */
-    uint32_t sums_offset;    /* shared memory for the uniform sums of nests that are shared out, a float a warp */
-    uint32_t registers;      /* estimate per thread */
-    uint32_t resident;       /* of a walk: thread blocks that a multiprocessor shall have room for; else 0 */
-    bool is_draft;           /* not verified */
+    uint32_t
+        sums_offset; /* shared memory for the uniform sums of nests that are shared out, a float a warp; or for a tile of each
+                           * warpgroup that shares the columns of a state, if they have no loaded matrix for it: */
+    int sums_in;        /* ... that value, in its stage; -1: none */
+    uint32_t registers; /* estimate per thread */
+    uint32_t resident;  /* of a walk: thread blocks that a multiprocessor shall have room for; else 0 */
+    bool is_draft;      /* not verified */
 };
 
 /* Makes the plan of one row; false after reporting why not. The slices (tg_schedule_slice) must live as long as it. A draft is what

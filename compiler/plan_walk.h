@@ -18,6 +18,13 @@ struct plan_weight {
     uint32_t of, by; /* values */
 };
 bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);
+/* Two warpgroups have the same 64 rows, each half of the columns of the state (walk.c). */
+bool plan_row_shares_columns(const tg_algorithm *algorithm, const tg_kernel_row *row);
+/* Warpgroups with rows of their own. */
+static inline uint32_t plan_row_groups(const struct plan *p)
+{
+    return p->shares_columns ? p->groups / 2 : p->groups;
+}
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {
@@ -33,10 +40,10 @@ static inline bool plan_is_sum_alone(const struct plan *p)
 {
     return plan_is_state_alone(p) && !p->transition && !p->transposed && !p->reads_state;
 }
-/* Parts of a sum for positions or for the chunk: one from each warp of accumulators, from each group otherwise. */
+/* Parts of a sum for positions or for the chunk: one from each warp with accumulators, or a state, of its own, from each group otherwise. */
 static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *v)
 {
-    return v->late ? 4 * p->groups : p->groups;
+    return v->late ? 4 * (v->n_dims ? plan_row_groups(p) : p->groups) : p->groups;
 }
 /* A sum over the positions of the chunk: parts, one value for each column of a loaded matrix. */
 static inline bool plan_is_gathered(const struct value *v)
@@ -102,10 +109,10 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
-/* The state is the left operand of a product by so many of its columns at a time (walk.c; op.n says which). */
+/* Columns of the state that a warpgroup has; it is the left operand of a product by so many of them at a time (walk.c; op.n says which). */
 static inline uint32_t plan_state_columns(const struct plan *p)
 {
-    return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK];
+    return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] / (p->shares_columns ? 2 : 1);
 }
 static inline uint32_t plan_state_parts(const struct plan *p)
 {

@@ -11,6 +11,8 @@
  *   tiles that makers make are put and fenced before they say so, and read behind that, all in a stage of the ring; rows are made
  *       row by row, of elements that were fetched, and where they are put nobody else reads what was loaded
  *   where transitions end early, both roles know in every step, before the stage is left or filled
+ *   where groups share the columns of the state, each sum over these is added up before it is read, behind a barrier of all groups
+ *       that follows the sum before
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
@@ -55,8 +57,11 @@ struct check {
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     tg_bits ready,
-        sent;     /* outputs: the other thread block knows that the place of its part is free; ours is under way */
-    bool awaited; /* products, since the step began */
+        sent;       /* outputs: the other thread block knows that the place of its part is free; ours is under way */
+    bool awaited;   /* products, since the step began */
+    tg_bits parts;  /* products by the columns of the state that the group has: not added up yet */
+    bool adds_up;   /* another group may still read what it has left for the sum before */
+    uint8_t packed; /* 1 + the value that the state has been a left operand for since it was awaited */
     tg_bits by_columns; /* products by these columns of the state */
     uint8_t columns;
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
@@ -124,6 +129,9 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
         reads[n++] = op->v;
         reads[n++] = op->a;
         return n;
+    case OP_ADD_UP:
+        reads[n++] = op->v;
+        return n;
     case OP_COPY:
     case OP_SCAN:
     case OP_MEET:
@@ -153,7 +161,8 @@ static bool is_written(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET || op->kind == OP_TAKE;
+           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET || op->kind == OP_TAKE ||
+           op->kind == OP_ADD_UP;
 }
 
 /* Do makers put rows where the matrix is loaded? */
@@ -201,6 +210,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads what each head has, and knows not which");
     if ((c->flying >> v & 1) && !is_sum)
         return broken(c, "reads what a product is still under way to");
+    if ((c->parts >> v & 1) && op->kind != OP_ADD_UP && !is_sum)
+        return broken(c, "reads the part of a sum that the columns of one group are");
     if (is_ring(p, v) && !c->in_stage)
         return broken(c, "reads a stage that is not full, or empty already");
     if (p->has_makers && p->shape.packed && plan_is_loaded(&p->values[v]) && op->role != ROLE_LOAD && !c->cleared)
@@ -259,8 +270,14 @@ static bool check_product(struct check *c, const struct op *op)
     c->lefts[op->v] |= of_fetched ? TG_BIT(op->a) : 0;
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
-    c->read |= TG_BIT(op->b);
-    c->rights[op->v] |= TG_BIT(op->b);
+    if (p->shares_columns && op->a == p->state) {
+        if (c->packed && c->packed != op->v + 1)
+            return broken(c, "a product by the state, which the compiler has kept as an operand from the one before");
+        c->packed = (uint8_t)(op->v + 1);
+        c->parts |= TG_BIT(op->v);
+    }
+    c->read |= TG_BIT(op->b) | (owned ? 0 : TG_BIT(op->a));
+    c->rights[op->v] |= TG_BIT(op->b) | (owned ? 0 : TG_BIT(op->a));
     c->flying |= TG_BIT(op->v);
     c->last[op->v] = ++c->issued;
     return true;
@@ -297,6 +314,16 @@ static void write_value(struct check *c, const struct op *op)
         c->loaded |= TG_BIT(op->v);
 }
 
+/* Whatever is loaded to the same place. */
+static tg_bits loaded_to(const struct plan *p, uint32_t v)
+{
+    tg_bits there = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[v].offset)
+            there |= TG_BIT(i);
+    return there;
+}
+
 static bool put_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
@@ -314,9 +341,7 @@ static bool put_value(struct check *c, const struct op *op)
         c->ungrouped |= TG_BIT(op->a);
         c->placed |= TG_BIT(op->a);
     }
-    for (uint32_t i = 0; i < p->n_values; i++) /* whatever is loaded to the same place */
-        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[op->a].offset)
-            c->covered |= TG_BIT(i);
+    c->covered |= loaded_to(p, op->a);
     return true;
 }
 
@@ -356,6 +381,9 @@ static bool check_ring(struct check *c, const struct op *op)
         return true;
     if (p->rests && !c->told)
         return broken(c, "leaves a stage without having asked whether it is the last one");
+    if (op->sync == SYNC_EMPTY && p->shares_columns && p->sums_in >= 0 &&
+        (c->unfenced & loaded_to(p, (uint32_t)p->sums_in)))
+        return broken(c, "leaves a stage that it has written to, without a fence");
     if (op->sync == SYNC_EMPTY && op->role == ROLE_WALK && p->hands && !c->put_told)
         return broken(c, "leaves a stage and has not said that the output is there");
     if (!c->in_stage || c->flying || (c->storing && !p->lags && !p->apart) || c->lags)
@@ -440,6 +468,8 @@ static bool check_awaited(struct check *c, const struct op *op)
 {
     c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
     c->of_state = op->kind == OP_AWAIT ? op->sync == SYNC_STATE : c->of_state;
+    if (op->kind == OP_AWAIT && (op->sync == SYNC_STATE || (op->sync == SYNC_PRODUCT && op->v == c->p->state)))
+        c->packed = 0;
     c->sums = c->of_state && (op->flags & OP_OF_PRODUCT || (c->sums && op->kind != OP_AWAIT));
     c->awaited &= !c->sums;
     if (op->kind != OP_AWAIT || op->sync != SYNC_PRODUCT)
@@ -465,6 +495,7 @@ static void note_barrier(struct check *c, const struct op *op)
     if (op->sync != SYNC_GROUPS && !c->p->own_heads)
         return;
     c->unseen = 0;
+    c->adds_up = false;
     c->ended = true;
     c->read = 0;
     for (uint32_t i = 0; i < c->p->n_values; i++)
@@ -521,6 +552,27 @@ static bool check_left_stage(struct check *c, const struct op *op)
     return true;
 }
 
+/* Each group leaves its part where it left that of the sum before. */
+static bool check_sum_of_columns(struct check *c, const struct op *op)
+{
+    if (op->kind != OP_ADD_UP)
+        return true;
+    if (c->p->sums_in >= 0) {
+        const tg_bits there = loaded_to(c->p, (uint32_t)c->p->sums_in);
+        if (c->read & there)
+            return broken(c, "leaves a part of a sum where another group may still read a matrix");
+        c->covered |= there;
+        c->unfenced |= there;
+    }
+    if (c->adds_up)
+        return broken(c, "leaves a part of a sum where another group may still read that of the one before");
+    if (!(c->parts >> op->v & 1))
+        return broken(c, "adds up what groups have no parts of");
+    c->parts &= ~TG_BIT(op->v);
+    c->adds_up = true;
+    return true;
+}
+
 static bool check_sync(struct check *c, const struct op *op)
 {
     if (!check_awaited(c, op))
@@ -528,8 +580,8 @@ static bool check_sync(struct check *c, const struct op *op)
     note_barrier(c, op);
     if (op->kind == OP_NEST && c->begins)
         return broken(c, "begins the walk before all have read what they carry");
-    return check_put(c, op) && check_handed(c, op) && check_shared_store(c, op) && check_left_stage(c, op) &&
-           check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
+    return check_sum_of_columns(c, op) && check_put(c, op) && check_handed(c, op) && check_shared_store(c, op) &&
+           check_left_stage(c, op) && check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
 }
 
 static bool check_op(struct check *c, const struct op *op)

@@ -14,6 +14,9 @@
  * is made from sums of rows (the normaliser: q.n and rows of P) is computed by every warp behind the barrier of the chunk. A
  * factor of positions on either operand of a product is put on the left one.
  *
+ * With a block of 64 rows for two groups both have them, and each half of the columns of the state: products by it are parts of sums,
+ * which they add up (OP_ADD_UP). So a state may have 512 columns.
+ *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
  * zero, and vectors beside it; or, where it walks them all, the one that each begins with, which a row with outputs may leave
  * on its way. Its owner is the parallel one of
@@ -56,7 +59,8 @@ static bool find_owner(struct plan *p)
     p->warps_m = 4;
     p->warps_n = 1;
     p->sums_heads = p->heads > 1 && output && p->heads_summed[output->tile] > 1;
-    p->tiles = plan_heads_in_rows(p) * p->block[p->owner] / (WALK_TILE * p->groups);
+    p->shares_columns = plan_row_shares_columns(p->algorithm, p->row);
+    p->tiles = plan_heads_in_rows(p) * p->block[p->owner] / (WALK_TILE * plan_row_groups(p));
     return true;
 }
 
@@ -82,29 +86,43 @@ static bool check_blocks(const struct plan *p)
     if (group_of(&p->shape) % p->heads)
         ok = walk_refuse(p, "let fewer work together, or leave member out",
                          "heads that work together must share queries and keys: their number must divide the group");
-    else if (p->tiles * WALK_TILE * p->groups != plan_heads_in_rows(p) * p->block[p->owner])
+    else if (p->tiles * WALK_TILE * plan_row_groups(p) != plan_heads_in_rows(p) * p->block[p->owner])
         ok = walk_refuse(p, "change the block or warps",
                          "the output's block must be 64 columns, or 128, for each four warps");
-    else if (p->block[other] % WALK_TILE)
+    else if (plan_state_columns(p) % WALK_TILE)
         ok = walk_refuse(p, "change the block", "the block of what its state is split by must be a multiple of 64");
-    else if (p->tiles * plan_heads_in_columns(p) * p->block[other] > 256)
+    else if (p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) > 256)
         ok = walk_refuse(p, "give the output's dimension a smaller block",
                          "the state needs more than 128 registers a thread");
     return ok;
 }
 
+/* Two groups that have the same rows have the same of all but the state, of which they make products: what comes of its rows by
+ * itself, or goes to another thread block, one of them has a part of. */
+static bool check_shared_columns(const struct plan *p)
+{
+    bool ok = !p->shares_columns || (p->heads == 1 && !p->adds && !p->makes_segments);
+    for (uint32_t i = 0; p->shares_columns && i < p->n_values; i++)
+        ok &= p->values[i].space != SPACE_ROWS;
+    return ok || walk_refuse(p, "let each four warps have 64 columns of the output",
+                             "two groups of four warps that share the columns of its state make no states of segments, "
+                             "sum none over its rows, and are in no cluster that adds up");
+}
+
 /* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, a tile of
- * every product by it, and something of each vector that the chunk makes. With more than there are registers ptxas would do one
+ * every product by it, which groups that share its columns make one after the other (order_tile.c), beside a tile that is made of one, and
+ * something of each vector that the chunk makes. With more than there are registers ptxas would do one
  * product after the other. */
 enum { ALL = 240, ALONE = 255 };
 static uint32_t registers_beside_part(const struct plan *p)
 {
     enum { TILE = 32, VECTOR = 2, BESIDE = 34 };
-    uint32_t need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
+    uint32_t products = 0, need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        need += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state) ? TILE : 0;
+        products += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
     }
+    need += TILE * (p->shares_columns && products ? 1 : products);
     for (uint32_t i = 0; i < p->n_values; i++)
         need +=
             p->values[i].stmt >= 0 && p->values[i].n_dims == 1 && plan_is_position(p->values[i].dims[0]) ? VECTOR : 0;
@@ -115,7 +133,7 @@ static bool find_state_part(struct plan *p)
 {
     enum { MOST = 128, LEAST = 32 };
     const uint32_t need = registers_beside_part(p);
-    p->state_part = MOST;
+    p->state_part = p->shares_columns ? LEAST : MOST;
     while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
         p->state_part /= 2;
     return p->heads > 1 || need + p->state_part / 4 <= (p->groups == 2 ? ALL : ALONE) ||
@@ -313,8 +331,9 @@ bool pass_walk(struct plan *p)
     if (p->n_nests != 1)
         return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
     walk_find_places_of_rows(p);
-    if (!walk_check_heads(p) || !find_state_part(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) ||
-        !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
+    if (!walk_check_heads(p) || !check_shared_columns(p) || !find_state_part(p) || !check_stores(p) ||
+        !check_carried(p) || !check_tile_sums(p) || !check_range(p) || !plan_check_operands(p) ||
+        !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
     find_makers(p);

@@ -168,6 +168,41 @@ static bool can_hand(const struct plan *p)
            !plan_shares(p) && !p->rests && !p->carries;
 }
 
+/* Is the tensor read by more than products of positions and the first product by the state, which are behind when sums over the state's
+ * columns are made? */
+static bool is_read_later(const struct plan *p, uint32_t tile)
+{
+    bool is_behind = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool is_product = op->kind == OP_CONTRACT,
+                   is_by_state = is_product && op->v != p->state && (op->a == p->state || op->b == p->state),
+                   is_early = is_product && (!plan_is_owned(p, &p->values[op->v]) || (is_by_state && !is_behind));
+        is_behind |= is_by_state;
+        uint8_t reads[PLAN_MAX_OP_READS];
+        const uint32_t n = plan_op_reads(p, op, reads);
+        for (uint32_t k = 0; !is_early && p->values[op->v].space != SPACE_OPERAND && k < n; k++) {
+            const struct value *v = &p->values[is_product ? plan_matrix_of(p, reads[k]) : reads[k]];
+            if (plan_is_loaded(v) && TG_OPERAND_TILE(v->operand) == tile)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What groups that share the state's columns leave for each other: in the place of a loaded matrix that nobody reads any more. */
+static void place_sums(struct plan *p, uint32_t *offset)
+{
+    const uint32_t bytes = 4 * WALK_TILE * WALK_TILE * p->groups;
+    p->sums_in = -1;
+    for (uint32_t i = 0; i < p->n_values && p->shares_columns; i++)
+        if (plan_is_loaded(&p->values[i]) && p->values[i].stage_bytes >= bytes &&
+            !is_read_later(p, TG_OPERAND_TILE(p->values[i].operand)))
+            p->sums_in = (int)i;
+    p->sums_offset = *offset;
+    *offset += p->shares_columns && p->sums_in < 0 ? bytes : 0;
+}
+
 /* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
 static void place_all(struct plan *p, uint32_t single)
 {
@@ -181,6 +216,7 @@ static void place_all(struct plan *p, uint32_t single)
         if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
             place_buffers(&p->values[p->ops[i].v], plan_heads_in_rows(p) * p->block[p->owner] * WALK_SPAN_BYTES, 1,
                           &offset);
+    place_sums(p, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
@@ -211,14 +247,14 @@ static void place_all(struct plan *p, uint32_t single)
 
 enum { MOST_STAGES = 3 };
 
-/* One group alone: two keep a multiprocessor busy meanwhile. Who adds up in a cluster does so in the place, and several heads have
+/* Rows of one group: two keep a multiprocessor busy meanwhile. Who adds up in a cluster does so in the place, and several heads have
  * too much of it. */
 static bool can_be_apart(const struct plan *p)
 {
     bool stores = false;
     for (uint32_t i = 0; i < p->n_ops; i++)
         stores |= plan_is_mapped_store(p, &p->ops[i]);
-    return stores && p->groups == 1 && !p->has_makers && !p->cluster && p->heads == 1;
+    return stores && plan_row_groups(p) == 1 && !p->has_makers && !p->cluster && p->heads == 1;
 }
 
 static void place_as(struct plan *p, uint32_t stages, bool apart)
@@ -238,7 +274,7 @@ static bool place_roomy(struct plan *p)
     place_as(p, fewest, false);
     const uint32_t resident = walk_resident(p);
     for (uint32_t stages = p->row->stages ? fewest : MOST_STAGES; stages >= fewest; stages--)
-        for (int apart = can_be_apart(p); apart >= 0; apart--) {
+        for (int apart = can_be_apart(p), last = apart && p->shares_columns; apart >= last; apart--) {
             place_as(p, stages, apart);
             if (p->shared_bytes <= p->target->shared_optin && walk_resident(p) >= resident)
                 return true;

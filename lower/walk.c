@@ -332,8 +332,8 @@ static emit_walk_op *const operations[OP_N_KINDS] = {
     [OP_SEND] = cluster_send,      [OP_RECEIVE] = cluster_receive, [OP_STORE] = walk_to_memory,
     [OP_EXPECT] = producer_expect, [OP_AWAIT] = walk_await,        [OP_ARRIVE] = walk_arrive,
     [OP_BARRIER] = walk_barrier,   [OP_FENCE] = walk_fence,        [OP_FORGET] = walk_forget,
-    [OP_TOTAL] = walk_total,       [OP_REST] = walk_rest,          [OP_TAKE] = walk_take,
-    [OP_PASS] = walk_pass};
+    [OP_ADD_UP] = walk_add_up,     [OP_TOTAL] = walk_total,        [OP_REST] = walk_rest,
+    [OP_TAKE] = walk_take,         [OP_PASS] = walk_pass};
 
 /* What neighbours under one guard share. */
 struct guarded {

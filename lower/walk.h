@@ -12,6 +12,7 @@
  *   walk_rows.c      rows of positions by channels, made on chip
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
+ *   walk_columns.c   two warpgroups with the same rows, each half of the state's columns
  *   walk_cluster.c   two thread blocks add up their parts of the output
  *   walk_cast.c      neighbours load once what is the same in all of them
  *   wgmma.c          instructions */
@@ -126,6 +127,15 @@ void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef h
                LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
 
+/* ---- walk_columns.c ---------------------------------------------------------------------------------------------- */
+LLVMValueRef row_group(struct emit *e, const struct walk *w); /* number of the group, of those with rows of their own */
+/* x and, where groups share the state's columns, the first that the group has, times `each`. */
+LLVMValueRef add_columns(struct emit *e, const struct walk *w, LLVMValueRef x, uint32_t each);
+/* What is done to rows once is done by one of the groups that have them; NULL: each has its own. */
+LLVMBasicBlockRef begin_one_of_rows(struct emit *e, const struct walk *w);
+void end_one_of_rows(struct emit *e, LLVMBasicBlockRef after);
+emit_walk_op walk_add_up;
+
 /* ---- walk_factors.c ---------------------------------------------------------------------------------------------- */
 void producer_factors(struct emit *e, const struct walk *w);         /* of vectors that have arrived in the stage */
 LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w); /* i1: of the head that what follows is of */
@@ -137,8 +147,7 @@ LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef *sum_slots(struct emit *e,
                         uint32_t v); /* of a computed tile, of which the sum over heads goes to shared memory */
 uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
-/* Columns of the state; rows and columns of this lane. */
-uint32_t other_extent(const struct plan *p);
+/* Rows and columns of this lane. */
 LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the tile, of all of the thread block's */
 LLVMValueRef head_span(struct emit *e, const struct walk *w);  /* ... of its head's */
 void find_head(struct emit *e, const struct walk *w);          /* of the tile, where the thread block has several */

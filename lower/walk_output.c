@@ -150,10 +150,13 @@ static void put_output(struct emit *e, struct walk *w, const struct op *op)
 
 void walk_put(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (plan_is_made_tile(&e->p->values[op->v]))
+    if (plan_is_made_tile(&e->p->values[op->v])) {
         put_tile(e, w, op);
-    else
-        put_output(e, w, op);
+        return;
+    }
+    LLVMBasicBlockRef once = begin_one_of_rows(e, w);
+    put_output(e, w, op);
+    end_one_of_rows(e, once);
 }
 
 /* ---- to memory ---- */
@@ -195,7 +198,7 @@ void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMVa
 }
 
 /* From where it has been put, by one thread; row by row where the chunk is not whole. */
-void walk_store(struct emit *e, struct walk *w, const struct op *op)
+static void store_rows_of_group(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2];
     if (plan_memory_dtype(e->p, op->tile) == TG_F32) {
@@ -215,4 +218,11 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);
+}
+
+void walk_store(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMBasicBlockRef once = begin_one_of_rows(e, w);
+    store_rows_of_group(e, w, op);
+    end_one_of_rows(e, once);
 }

@@ -11,15 +11,10 @@
 
 enum { STEP_K = 16, SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
 
-uint32_t other_extent(const struct plan *p)
-{
-    return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK];
-}
-
 uint32_t walk_registers(const struct plan *p, const struct value *v)
 {
     if (v == &p->values[p->state])
-        return other_extent(p) / 2;
+        return plan_state_columns(p) / 2;
     return plan_is_owned(p, v) ? WALK_TILE / 2 : plan_position_columns(p) / 2;
 }
 
@@ -96,7 +91,7 @@ LLVMValueRef tile_row(struct emit *e, uint32_t half)
 
 LLVMValueRef owner_span(struct emit *e, const struct walk *w)
 {
-    return add(e, mul(e, w->group, imm(e, e->p->tiles)), imm(e, w->tile));
+    return add(e, mul(e, row_group(e, w), imm(e, e->p->tiles)), imm(e, w->tile));
 }
 
 LLVMValueRef head_span(struct emit *e, const struct walk *w)
@@ -183,12 +178,18 @@ static void product_of_matrices(struct emit *e, struct walk *w, const struct op 
     put(e, w, op->v, x);
 }
 
+/* A matrix with the state's columns, from the first that the group has. */
+static LLVMValueRef columns_of(struct emit *e, const struct walk *w, uint32_t v, uint32_t span_bytes)
+{
+    return descriptor(e, add_columns(e, w, matrix_address(e, w, v), SPAN_BYTES / WALK_TILE), span_bytes);
+}
+
 /* Some columns of the state's tile as left operand. */
 static void product_of_state(struct emit *e, struct walk *w, const struct op *op)
 {
     const uint32_t begin = op->n * e->p->state_part, columns = plan_part_columns(e->p, op->n);
     LLVMValueRef words[64], x[WALK_TILE / 2], *const state = slots(e, w, op->a) + begin / 2,
-                                                     b = descriptor(e, matrix_address(e, w, op->b), STEP_K);
+                                                     b = columns_of(e, w, op->b, STEP_K);
     for (uint32_t i = 0; i < columns / 4; i++)
         words[i] = pack(e, get(e, e->f32, state[2 * i]), get(e, e->f32, state[2 * i + 1]));
     if (begin)
@@ -242,7 +243,7 @@ void walk_decay(struct emit *e, struct walk *w, const struct op *op)
     for (uint32_t r = 0; r < walk_registers(p, &p->values[op->v]); r++) {
         const uint32_t half = r / 2 % 2;
         if (g->n_dims && !by_rows && !half) /* both rows of the lane have the column's */
-            factor[r % 2] = decay_factor(e, op, tile_column(e, r / 4 * 2 + r % 2));
+            factor[r % 2] = decay_factor(e, op, add_columns(e, w, tile_column(e, r / 4 * 2 + r % 2), 1));
         LLVMValueRef slot = slots(e, w, op->v)[r], by = factor[g->n_dims && !by_rows ? r % 2 : half];
         set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), by, ""));
     }
@@ -344,7 +345,9 @@ static void issue_by_words(struct emit *e, struct walk *w, const struct op *op, 
 
 static LLVMValueRef right_operand(struct emit *e, struct walk *w, const struct op *op)
 {
-    return descriptor(e, matrix_address(e, w, op->b), is_by_columns(e->p, op) ? SPAN_BYTES : STEP_K);
+    const uint32_t span_bytes = is_by_columns(e->p, op) ? SPAN_BYTES : STEP_K;
+    return op->v == e->p->state ? columns_of(e, w, op->b, span_bytes)
+                                : descriptor(e, matrix_address(e, w, op->b), span_bytes);
 }
 
 /* Zeros to begin with: what is spoiled before a product stays so. */
@@ -443,7 +446,7 @@ static void add_addend(struct emit *e, struct walk *w, const struct op *op, stru
     LLVMValueRef *const left = a->left[a->n];
     load_all_owned(e, w, op->a, left);
     scale_owned(e, op, left, left);
-    a->right[a->n++] = descriptor(e, matrix_address(e, w, op->b), SPAN_BYTES);
+    a->right[a->n++] = columns_of(e, w, op->b, SPAN_BYTES);
 }
 
 /* ... 64 columns of it. */
@@ -462,7 +465,7 @@ static void issue_addends(struct emit *e, struct addends *a, uint32_t part, LLVM
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2])
 {
     const struct plan *p = e->p;
-    const uint32_t parts = other_extent(p) / WALK_TILE;
+    const uint32_t parts = plan_state_columns(p) / WALK_TILE;
     const bool by_rows = p->values[op->v].space == SPACE_ROWS;
     struct addends addends = {0};
     LLVMValueRef x[2][WALK_TILE / 2];

@@ -110,7 +110,8 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const tg_dtype dtype = plan_memory_dtype(p, tile);
     const bool of_transition = tile == p->transition,
                adjacent = of_transition ? !by_columns : plan_last_axis(p, tile) == other;
-    LLVMValueRef stride = tensor_stride(e, tile, 2 + plan_axis_of(p, tile, other)), column = tile_column(e, 0);
+    LLVMValueRef stride = tensor_stride(e, tile, 2 + plan_axis_of(p, tile, other)),
+                 column = add_columns(e, walk, tile_column(e, 0), 1);
     const struct place outside = e->at;
     const uint32_t heads = plan_heads_in_columns(p);
     struct walk w = *walk;
@@ -127,8 +128,8 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
                                                                 by_columns ? column : row, by_columns ? row : column);
             LLVMBasicBlockRef rows = of_transition ? begin_inside_transition(e, owner_eight(e, &w, half))
                                                    : begin_inside(e, p->owner, owner_eight(e, &w, half));
-            for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
-                LLVMBasicBlockRef columns = begin_inside(e, other, imm(e, 8 * n));
+            for (uint32_t n = 0; n < plan_state_columns(p) / 8; n++) {
+                LLVMBasicBlockRef columns = begin_inside(e, other, add_columns(e, walk, imm(e, 8 * n), 1));
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (adjacent ? 1 : 2); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));

@@ -195,6 +195,7 @@ static void leave_columns(struct emit *e, struct walk *w, const struct op *op, L
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v];
     struct plan_weight weight;
+    LLVMBasicBlockRef once = begin_one_of_rows(e, w);
     const bool weighted = plan_find_weight(p, plan_is_loaded(&p->values[op->a]) ? op->b : op->a, &weight);
     for (uint32_t i = 0; i < 2; i++) {
         if (weighted)
@@ -207,6 +208,7 @@ static void leave_columns(struct emit *e, struct walk *w, const struct op *op, L
         LLVMBuildStore(e->b, sum,
                        byte_offset(e, part_address(e, w, v, warp_of_all(e, w)), mul(e, sum_column(e, i), imm(e, 4))));
     }
+    end_one_of_rows(e, once);
 }
 
 void walk_end_columns(struct emit *e, struct walk *w)

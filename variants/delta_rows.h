@@ -29,6 +29,10 @@
 /* By four warps, two thread blocks of a multiprocessor, each of which takes longer: for as many as would take turns by eight. */
 #define VARY_COMPOSED(row_) {.field = TG_FIELD_WARPS, .rows = {row_}, .values = {4, 8}, .line = __LINE__}
 
+/* For dqk beyond 256: the two groups of a walk share the columns of its state, and there is room for one stage of the keys and queries. */
+#define SHARED_WALK "walk.dhv=64 walk.stages=1"
+#define SHARED_N    "N.dhv=64 N.stages=2 "
+#define SHARED_DV   "dV.dhv=64 dV.stages=1 "
 /* By mma.sync, for dqk beyond 256: warps share the columns of a state. SMALL: chunks of 16 positions, for 99 KB of shared memory and for
  * fp32, whose states are in eight warps. */
 #define SHARED      "walk.warps=4 walk.dhv=16 "

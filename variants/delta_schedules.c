@@ -123,6 +123,8 @@ static const tg_point walk_points[] = {
     {.name = "segments-keep", .changes = "seg=32", KEPT_STARTS},
     {.name = "segments-deep-keep", .changes = DEEP, KEPT_STARTS},
     {.name = "segments-keep-states", .changes = "seg=32", KEPT_STATES},
+    {.name = "walk-shared", .changes = SHARED_WALK},
+    {.name = "walk-shared-keep", .changes = SHARED_WALK, KEPT},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -202,8 +204,10 @@ static const tg_point back_grouped_points[] = {
     {.name = "walk-split", .changes = SPLIT},
     {.name = "walk-narrow", .changes = BACK_NARROW},
     {.name = "walk-grouped-cluster", .changes = CLUSTERED},
+    {.name = "walk-grouped-cluster-shared", .changes = CLUSTERED SHARED_N SHARED_DV},
     {.name = "walk-grouped-kept", KEPT},
     {.name = "walk-grouped-cluster-kept", .changes = CLUSTERED, KEPT},
+    {.name = "walk-grouped-cluster-shared-kept", .changes = CLUSTERED SHARED_DV, KEPT},
     {.name = "walk-split-kept", .changes = SPLIT, KEPT},
     {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
     {.name = NULL},
@@ -246,6 +250,8 @@ static const tg_schedule back_paired = {
 static const tg_point back_parted_points[] = {
     {.name = "walk-parts", .changes = PARTS},
     {.name = "walk-parts-split", .changes = PARTS SPLIT},
+    {.name = "walk-parts-shared", .changes = PARTS SHARED_N SHARED_DV},
+    {.name = "walk-parts-shared-kept", .changes = PARTS SHARED_DV, KEPT},
     {.name = "walk-parts-kept", .changes = PARTS, KEPT},
     {.name = "walk-parts-split-kept", .changes = PARTS SPLIT, KEPT},
     {.name = NULL},

@@ -153,6 +153,7 @@ static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-wide", .changes = "walk.dhv=128 walk.stages=2"},
     {.name = "walk-narrow", .changes = "walk.warps=4 walk.dhv=64 walk.stages=2"},
+    {.name = "walk-shared", .changes = "walk.dhv=64 walk.stages=1"}, /* dqk beyond 256: both groups share the columns of the state */
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -238,6 +239,7 @@ static const tg_point back_group_points[] = {
     {.name = "walk-grouped"},
     {.name = "walk-deep-grouped", .changes = DEEP},
     {.name = "walk-parts", .changes = PARTS},
+    {.name = "walk-parts-shared", .changes = PARTS " dV.dhv=64 dV.stages=1"},
     {.name = NULL},
 };
 static const tg_schedule back_group = {

@@ -104,6 +104,7 @@ static const tg_schedule back_two_level = {
 #define RELAY         " walk.seg=R/32"
 #define HALF          "walk.dhv=128 walk.stages=3"
 #define NARROW        "walk.warps=4 walk.stages=0 walk.dhv=64"
+#define SHARED        "walk.dhv=64 walk.stages=1" /* dqk beyond 256: both groups share the columns of the state */
 /* Where sequences are too few they are cut: a row makes what a segment makes of zero, another composes, a row of the state a thread block. */
 #define CUT_ROWS(state_, compose_, out_, position_)                                                                    \
     {ROW(state_, (out_)), .only = TG_IF_CUT, .mma = TG_MMA_WGMMA, .warps = 4, .stages = 3, .blocks_per_sm = 2,         \
@@ -119,6 +120,7 @@ static const tg_point walk_points[] = {
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-half", .changes = HALF " seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
+    {.name = "walk-shared", .changes = SHARED},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -154,6 +156,7 @@ static const tg_schedule walk = {
 #define BACK_RELAY "dV.seg=R/32 dQi.seg=R/32 dKi.seg=R/32"
 /* Where the state has more values than one thread block takes: two, a cluster that adds up what both have of positions by dqk. */
 #define PAIR_OF(block_) "dV.dhv=128 dQi.dhv=C/" #block_ " dKi.dhv=C/" #block_
+#define SHARED_VALUES   PAIR_OF(256) " dV.dhv=64 dV.stages=1" /* dqk beyond 256 */
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
@@ -161,6 +164,7 @@ static const tg_point back_walk_points[] = {
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = "walk-cluster", .changes = PAIR_OF(256)},
+    {.name = "walk-shared", .changes = SHARED_VALUES},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
@@ -174,6 +178,7 @@ static const tg_point back_walk_sums_points[] = {
     {.name = "segments-sums", .changes = "seg=32"},
     {.name = "segments-sums-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = "walk-sums-cluster", .changes = PAIR_OF(256)},
+    {.name = "walk-sums-shared", .changes = SHARED_VALUES},
     {.name = NULL},
 };
 #define AT_ONCE_SUMMED AT_ONCE(DQM, DKM), HEADS_ROW("dQsum", DQ, TG_LQ), HEADS_ROW("dKsum", DK, TG_LKV)

@@ -65,6 +65,9 @@ static const struct {
     {"nla-backward", "walk-parts", 176},            /* dQ, whose part of dhv is 256 wide */
     {"nla-backward", "walk-deep", 20},              /* dK at 256, 256 */
     {"rwkv6-backward", "walk-cluster", 72},         /* keys at 128, 384 */
+    {"gated-delta", "walk-shared",
+     112}, /* its walk where dqk is beyond 384; of gradients dV, which makes two outputs */
+    {"delta-net-backward", "walk-parts-shared", 240},
 };
 
 static bool begins(const char *text, const char *with)

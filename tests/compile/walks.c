@@ -95,6 +95,17 @@ static const struct wide_walk {
     {&tg_kda, false, {.schedule = "walk-wide-single", .width = {256, 512}}},
     {&tg_kda_safe, true, {.schedule = "walk-wide", .width = {192, 128}}},
     {&tg_kda_gate, false, {.schedule = "walk-wide", .width = {144, 128}}},
+    {&tg_gated_delta, false, {.schedule = "walk-shared", .width = {512, 512}}},
+    {&tg_delta_net, false, {.schedule = "walk-shared-keep", .width = {320, 128}}},
+    {&tg_delta_net, true, {.schedule = "walk-parts-shared", .width = {512, 256}}},
+    {&tg_gated_delta, true, {.schedule = "walk-grouped-cluster-shared", .width = {264, 256}}},
+    {&tg_kda, false, {.schedule = "walk-wide-shared", .width = {512, 128}}},
+    {&tg_kda, true, {.schedule = "walk-wide-shared", .width = {384, 256}}},
+    {&tg_kda_safe, true, {.schedule = "walk-wide-sums-shared", .width = {384, 256}, .group = 2}},
+    {&tg_gla, false, {.schedule = "walk-shared", .width = {512, 256}}},
+    {&tg_rwkv6, true, {.schedule = "walk-shared", .width = {512, 512}}},
+    {&tg_nla, false, {.schedule = "walk-shared", .width = {512, 256}}},
+    {&tg_nla, true, {.schedule = "walk-parts-shared", .width = {512, 512}}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
