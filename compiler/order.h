@@ -1,6 +1,6 @@
 /* compiler/order.h - what the files of pass order share: order.c has the roles and what is around a chunk, order_positions.c what a
- * chunk does for positions, order_tile.c what it does for each tile of 64 rows, order_ops.c the operations that they put, exchange.c
- * when a cluster's halves are sent. Internal to the pass. */
+ * chunk does for positions, order_tile.c what it does for each tile of 64 rows, order_columns.c where groups share columns, order_ops.c
+ * the operations that they put, exchange.c when a cluster's halves are sent. Internal to the pass. */
 #ifndef TEGULA_ORDER_H
 #define TEGULA_ORDER_H
 
@@ -92,6 +92,10 @@ void order_put_tile(struct order *o);
 void order_fetch_for_maps(struct order *o);                          /* before the products by the state */
 bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
 bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */
+/* order_columns.c: where groups share the columns of the state, products by it before `from[end]`, if they are not there yet; and those
+ * up to the one whose sum the operation reads. */
+void order_put_sums_of_columns(struct order *o, uint32_t end);
+void order_put_sums_that_are_read(struct order *o, const struct op *op);
 /* exchange.c: of an output that a cluster adds up, what comes before OP_RECEIVE. */
 void order_hide_exchange(struct plan *p);
 

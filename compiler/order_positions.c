@@ -95,8 +95,8 @@ static void put_positions_of_heads(struct order *o)
     put_summed_tiles(o, OP_PUT);
 }
 
-/* Has the group one tile and whole rows of the state, more than one product that can begin at once, and no sums of those of positions, so that nobody waits
- * for these but products by what they make? */
+/* Has the group one tile, with whole rows of the state, more than one product that can begin at once, and no sums of those of positions,
+ * so that nobody waits for these but products by what they make? */
 bool order_can_be_together(const struct order *o)
 {
     const struct plan *p = o->p;
@@ -160,8 +160,8 @@ void order_put_together(struct order *o)
     o->owes = true;
 }
 
-/* Is it products by computed tiles, or sums of columns, alone that wait for the other groups? What one tile of the group begins with the next may not
- * wait for. */
+/* Is it products by computed tiles, or sums of columns, alone that wait for the other groups? What one tile of the group begins with
+ * the next may not wait for. */
 static bool can_owe(const struct order *o)
 {
     const struct plan *p = o->p;

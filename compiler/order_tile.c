@@ -3,8 +3,6 @@
 #include "compiler/order.h"
 #include "compiler/plan_walk.h"
 
-#include <string.h>
-
 static bool has_state_sums(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -235,64 +233,11 @@ static bool is_of_head(const struct plan *p, const struct op *op)
     return p->values[op->v].by_head || (p->values[op->v].summed && op->kind == OP_COPY);
 }
 
-/* ---- groups that share the columns of the state ---- */
-
-/* Has a barrier of all groups come behind the last sum of columns, and, where such sums are made in the place of a loaded matrix, behind
- * all products? */
-static bool is_behind_barrier(const struct order *o)
-{
-    const struct plan *p = o->p;
-    for (uint32_t i = p->n_ops; i-- > 0 && p->ops[i].kind != OP_NEST;) {
-        const struct op *op = &p->ops[i];
-        if (op->kind == OP_BARRIER && op->sync == SYNC_GROUPS)
-            return true;
-        if (op->kind == OP_ADD_UP || (op->kind == OP_CONTRACT && p->sums_in >= 0))
-            return false;
-    }
-    return false;
-}
-
-/* Each group has a part of it, of its columns; all sums are made in the same memory. Behind the barrier tiles of positions are whole, too.
- * The state is awaited anew for each, or LLVM would keep all of it as a left operand for the next. */
-static void put_sum_of_columns(struct order *o, uint32_t i)
-{
-    const uint32_t v = o->from[i].v;
-    if (!order_has_positions(o) || o->adds_up)
-        order_put_sync(o, OP_AWAIT, SYNC_STATE);
-    o->adds_up = true;
-    for (uint32_t part = 0; part < plan_state_parts(o->p); part++) {
-        order_put_part(o, i, part);
-        order_await(o, v);
-    }
-    if (o->owes || !is_behind_barrier(o))
-        order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
-    o->owes &= o->p->has_makers;
-    order_put_value(o, OP_ADD_UP, v);
-}
-
-/* Products by the state up to that one come when the first is read: beside one and the state there are few registers. */
-static void put_sums_of_columns(struct order *o, uint32_t end)
-{
-    for (uint32_t i = o->begin; i < end; i++)
-        if (order_reads_state(o->p, &o->from[i]) && !o->placed[i])
-            put_sum_of_columns(o, i);
-}
-
-static void put_sums_that_are_read(struct order *o, const struct op *op)
-{
-    uint8_t reads[PLAN_MAX_OP_READS + 1];
-    uint32_t n = plan_op_reads(o->p, op, reads);
-    reads[n++] = op->v;
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (order_reads_state(o->p, &o->from[i]) && memchr(reads, o->from[i].v, n))
-            put_sums_of_columns(o, i + 1);
-}
-
 /* Before the state changes. What was written to a stage is fenced before that is filled again, if not with the outputs. */
 static void end_products_by_state(struct order *o)
 {
     bool puts = false;
-    put_sums_of_columns(o, o->end);
+    order_put_sums_of_columns(o, o->end);
     for (uint32_t i = o->begin; i < o->end; i++)
         puts |= order_stores_output(o->p, &o->from[i]);
     if (o->p->sums_in >= 0 && !puts)
@@ -311,7 +256,7 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
         if (o->placed[i])
             continue;
         if (p->shares_columns && (by_columns || order_is_of_output(p, op)))
-            put_sums_that_are_read(o, op);
+            order_put_sums_that_are_read(o, op);
         if (p->shares_columns && order_is_by_tile(p, op) && !o->fetches) {
             fetch_left(o);
             o->fetches = true;

@@ -110,9 +110,8 @@ static bool check_shared_columns(const struct plan *p)
 }
 
 /* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, a tile of
- * every product by it, which groups that share its columns make one after the other (order_tile.c), beside a tile that is made of one, and
- * something of each vector that the chunk makes. With more than there are registers ptxas would do one
- * product after the other. */
+ * every product by it, and something of each vector that the chunk makes. With more than there are registers ptxas would do one
+ * product after the other, as groups that share its columns do (order_columns.c). */
 enum { ALL = 240, ALONE = 255 };
 static uint32_t registers_beside_part(const struct plan *p)
 {
