@@ -115,6 +115,14 @@ static bool is_walk(const tg_schedule *schedule, const tg_kernel_row *row)
     return row->mma == TG_MMA_WGMMA;
 }
 
+/* Two groups have the same 64 rows. */
+static bool shares_columns(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return row->mma == TG_MMA_WGMMA && row->warps == 8 &&
+           (row->row[TG_DQK].block == 64) != (row->row[TG_DHV].block == 64);
+}
+
 /* Its decay is of an axis that the result has too. */
 static bool spreads(const tg_algorithm *algorithm, const tg_stmt *stmt)
 {
@@ -148,7 +156,8 @@ const char *const kind_names[N_KINDS] = {"inverse",
                                          "kept tensor",
                                          "final states alone",
                                          "pieces",
-                                         "relayed states"};
+                                         "relayed states",
+                                         "shared columns"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -185,6 +194,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return has_row(d, clusters_heads);
     case KIND_ENDS:
         return has_row(d, has_ends);
+    case KIND_COLUMNS:
+        return has_row(d, shares_columns);
     default:
         return has_row(d, holds_state);
     }

@@ -73,6 +73,7 @@ enum kind {
     KIND_STATES,
     KIND_PIECES,
     KIND_RELAY,
+    KIND_COLUMNS,
     N_KINDS
 };
 extern const char *const kind_names[N_KINDS];

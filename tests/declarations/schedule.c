@@ -183,6 +183,7 @@ static void product_roles(struct draw *draw, const struct declaration *d, const 
     row->warps = (uint8_t)(by_warpgroups ? DRAW(draw, 4, 8) : DRAW(draw, 1, 2, 2, 4, 4));
     row->stages = (uint8_t)(by_warpgroups ? DRAW(draw, 2, 3) : DRAW(draw, 0, 1, 2, 3));
     row->makers = by_warpgroups && draw_chance(draw, 50) ? 4 : 0;
+    const bool shares_columns = row->warps == 8 && draw_chance(draw, 40);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
         const bool is_position = dim == TG_LQ || dim == TG_LKV,
                    sums = is_position || dim == TG_CHUNK ? slice->summed >> dim & 1 : sums_over(d, slice, dim);
@@ -194,9 +195,10 @@ static void product_roles(struct draw *draw, const struct declaration *d, const 
         if (dim == TG_CHUNK)
             row->row[dim] = role(by_warpgroups ? TG_ROLE_W : chunk_role(d, slice), 1);
         else if (by_warpgroups)
-            row->row[dim] = is_position                         ? role(TG_ROLE_L, 64)
-                            : draw_chance(draw, sums ? 97 : 10) ? role(TG_ROLE_L, 0)
-                                                                : cluster_role(draw, d, dim, 16 * row->warps);
+            row->row[dim] = is_position ? role(TG_ROLE_L, 64)
+                            : draw_chance(draw, sums ? 97 : 10)
+                                ? role(TG_ROLE_L, 0)
+                                : cluster_role(draw, d, dim, shares_columns ? 64 : 16 * row->warps);
         else
             row->row[dim] = role(slice->scanned & 1u << dim                    ? TG_ROLE_W
                                  : sums || (is_whole && draw_chance(draw, 50)) ? TG_ROLE_L
