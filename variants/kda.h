@@ -50,6 +50,6 @@ enum {
 TG_API extern const tg_space *const tg_kda_forward_spaces[], *const tg_kda_backward_spaces[];
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_at_once[],
     *const tg_kda_cut[]; /* kda_schedules.c */
-TG_API extern const tg_alias tg_kda_names[]; /* names that points had before */
+TG_API extern const tg_alias tg_kda_forward_names[], tg_kda_backward_names[]; /* names that points had before */
 
 #endif

@@ -301,5 +301,6 @@ const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
 
 /* Names from before lanes took one block of channels after another. */
-const tg_alias tg_kda_names[] = {
+const tg_alias tg_kda_forward_names[] = {
     {"walk-gates", "walk-wide"}, {"walk-gates-narrow", "walk-wide-narrow"}, {"portable-fp32-wide", "portable-fp32"}, {NULL, NULL}};
+const tg_alias tg_kda_backward_names[] = {{"portable-fp32-wide", "portable-fp32"}, {NULL, NULL}};

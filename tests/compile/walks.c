@@ -98,7 +98,7 @@ static const struct wide_walk {
     {&tg_gated_delta, false, {.schedule = "walk-shared", .width = {512, 512}}},
     {&tg_delta_net, false, {.schedule = "walk-shared-keep", .width = {320, 128}}},
     {&tg_delta_net, true, {.schedule = "walk-parts-shared", .width = {512, 256}}},
-    {&tg_gated_delta, true, {.schedule = "walk-grouped-cluster-shared", .width = {264, 256}}},
+    {&tg_gated_delta, true, {.schedule = "walk-shared", .width = {264, 256}}},
     {&tg_kda, false, {.schedule = "walk-wide-shared", .width = {512, 128}}},
     {&tg_kda, true, {.schedule = "walk-wide-shared", .width = {384, 256}}},
     {&tg_kda_safe, true, {.schedule = "walk-wide-sums-shared", .width = {384, 256}, .group = 2}},
