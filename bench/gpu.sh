@@ -207,16 +207,16 @@ run_delta() {
 # By default, with kept tensors where that is another schedule, and by mma.sync.
 run_widths() {
     local -a lines=()
-    local line variant shape portable rest n few
+    local line variant shape portable rest n heads
     for line in "gated-delta 256,256 portable-wide" "gated-delta 256,512 portable-wide" "gated-delta 128,256 portable --keep-states" \
         "gla 192,384 tfla" "gla 256,512 tfla" "nla 128,128 tfla" "nla 128,256 tfla" "nla 256,512 tfla" "delta-net 256,256 portable-wide" \
         "gated-delta 512,512 portable-shared" "gated-delta 384,128 portable-shared" "kda 384,256 portable-shared" \
         "gla 512,512 tfla" "nla 512,512 tfla"; do
         read -r variant shape portable rest <<<"$line"
         IFS=, read -r -a n <<<"$shape"
-        few=B=8,NH=16
-        ((n[0] <= 256)) || few=B=4,NH=8
-        shape="--shape $few,T=8192,dqk=${n[0]},dhv=${n[1]}"
+        heads=B=8,NH=16
+        ((n[0] <= 256)) || heads=B=4,NH=8
+        shape="--shape $heads,T=8192,dqk=${n[0]},dhv=${n[1]}"
         lines+=("$variant --grad $shape --roofline" "$variant-backward $shape --schedule $portable")
         [[ ! $rest ]] || lines+=("$variant --grad $shape $rest")
     done

@@ -326,9 +326,11 @@ static void put_products_by_state(struct order *o)
     if (!plan_is_state_alone(p))
         put_vectors(o);
     o->guard = GUARD_ALWAYS;
-    if (!p->sums_heads && !p->shares_columns)
+    if (p->shares_columns) /* products come where they are read, the decay behind the last (end_products_by_state) */
+        return;
+    if (!p->sums_heads)
         fetch_left(o);
-    if (!o->together && !p->shares_columns)
+    if (!o->together)
         await_products_by_state(o);
 }
 

@@ -11,8 +11,9 @@
  *   tiles that makers make are put and fenced before they say so, and read behind that, all in a stage of the ring; rows are made
  *       row by row, of elements that were fetched, and where they are put nobody else reads what was loaded
  *   where transitions end early, both roles know in every step, before the stage is left or filled
- *   where groups share the columns of the state, each sum over these is added up before it is read, behind a barrier of all groups
- *       that follows the sum before
+ *   where groups share the columns of the state, each sum over these is added up before it is read, behind a barrier of all groups that
+ *       follows the sum before, or all reads of the matrix in whose place it is made, which is fenced before its stage is left; and the
+ *       state is awaited between two products by it
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all

@@ -423,7 +423,9 @@ typedef enum tg_mma {
 
 /* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
- * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. With `makers` 4 four warps beside
+ * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. With 8 and a block of 64 both
+ * have all of these, and each half of what else the state has, so up to 512; such a row makes no states of segments, sums none
+ * over rows of its state, and is in no cluster that adds up. With `makers` 4 four warps beside
  * them make these, up to `stages` chunks ahead, where nothing is summed of them, every warpgroup has one tile of 64 of one head,
  * and the state leaves registers for it; elsewhere `makers` changes nothing, but for rows: matrices of positions by 64 or 128
  * elements of dqk or dhv that are not the output's, maps and a SCAN over positions of such that are loaded. A product may have one

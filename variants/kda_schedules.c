@@ -223,7 +223,7 @@ const tg_space *const tg_kda_forward_spaces[] = {&walk_space, &walk_made_space, 
 #define WIDE_WALKS WIDE NARROW_WALKS
 #define WIDE_PAIR  WIDE_WALKS " dV.stages=1 " PAIR_OF_VALUES
 #define SHARED_VALUES WIDE_PAIR " N.warps=8 N.stages=1 dV.warps=8" /* for dqk beyond 256 */
-#define BACK_RELAY  "N.seg=R/32 dV.seg=R/32 dQi.seg=R/32 dKi.seg=R/32"
+#define BACK_RELAY "N.seg=R/32 dV.seg=R/32 dQi.seg=R/32 dKi.seg=R/32"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
@@ -300,7 +300,7 @@ const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, NULL};
 const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
 
-/* Names from before lanes took one block of channels after another. */
+/* Names from before lanes took one block of channels after another, and fp32 had chunks of 16 alone. */
 const tg_alias tg_kda_forward_names[] = {
     {"walk-gates", "walk-wide"}, {"walk-gates-narrow", "walk-wide-narrow"}, {"portable-fp32-wide", "portable-fp32"}, {NULL, NULL}};
 const tg_alias tg_kda_backward_names[] = {{"portable-fp32-wide", "portable-fp32"}, {NULL, NULL}};
