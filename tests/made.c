@@ -63,11 +63,20 @@ static const char *const left_out[] = {"tests",
                                        "-disable-copyprop",
                                        "-disable-peephole"};
 static bool is_quick;
-static atomic_bool is_plain;
+static atomic_bool is_plain = true;
 
 void made_plainly(bool is)
 {
     atomic_store(&is_plain, is);
+}
+
+/* Who has opened the emulator runs on it what is made from then on. */
+static bool is_for_emulator(void)
+{
+    void *const emulator = dlopen(EMULATOR, RTLD_LAZY | RTLD_NOLOAD);
+    if (emulator)
+        dlclose(emulator);
+    return emulator != NULL;
 }
 
 void made_quickly(void)
@@ -231,13 +240,29 @@ static bool make_ptx(struct emit *e, struct made *made, struct lowered *out)
     return out->ptx != NULL;
 }
 
-/* Some kernels are LLVM's all the same: by their code, so that they are always the same ones. */
+/* One kernel of so many is LLVM's all the same: by their code, so that they are always the same ones. */
+static uint64_t of_llvm(void)
+{
+    const char *text = getenv("TEGULA_OF_LLVM");
+    const long n = text ? strtol(text, NULL, 10) : 0;
+    return n > 0 ? (uint64_t)n : 64;
+}
+
+static _Atomic(const char *) last_unknown;
+
+const char *made_unknown(void)
+{
+    return atomic_exchange(&last_unknown, NULL);
+}
+
 static bool make_plainly(struct emit *e, struct lowered *out)
 {
-    enum { OF_LLVM = 16 };
-    if (!plain_write(e, out))
+    const char *const unknown = plain_write(e, out);
+    if (unknown) {
+        atomic_store(&last_unknown, unknown);
         return false;
-    if (XXH3_64bits(out->ptx, strlen(out->ptx)) % OF_LLVM)
+    }
+    if (XXH3_64bits(out->ptx, strlen(out->ptx)) % of_llvm())
         return true;
     free(out->ptx);
     out->ptx = NULL;
@@ -248,7 +273,7 @@ static bool make_plainly(struct emit *e, struct lowered *out)
 bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
 {
     struct made made;
-    if (!keep_llvm && atomic_load(&is_plain) && make_plainly(e, out))
+    if (!keep_llvm && atomic_load(&is_plain) && is_for_emulator() && make_plainly(e, out))
         return true;
     if (keep_llvm || atomic_load(&is_off) || (!folder() && !is_known))
         return __real_emit_finish(e, keep_llvm, out);

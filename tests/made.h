@@ -21,12 +21,15 @@ extern const char made_nothing[];
 
 /* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a
  * hundred: for tests on the emulator, where most kernels run once, and of whether code is made at all. For good; what was
- * made before stays as it is. The code that ships is compiled by most of test_compile and the corpus, and run by the
- * command's own tests, the random declarations and the GPU. */
+ * made before stays as it is. The code that ships is compiled by most of test_compile and the corpus, and run by
+ * the random declarations and the GPU. */
 void made_quickly(void);
 
-/* From now on most kernels are written down as they stand (plain/plain.h): for kernels that only run on the emulator, and whose
- * instructions nobody looks for. */
+/* Whether most kernels that a process makes once it has opened the emulator are written down as they stand (plain/plain.h); at
+ * first they are. Not where instructions are looked for. One of TEGULA_OF_LLVM kernels (an environment variable; 64 without it)
+ * is LLVM's all the same. */
 void made_plainly(bool is);
+/* What made a kernel LLVM's since the last call that was to be written down; NULL: nothing did. */
+const char *made_unknown(void);
 
 #endif

@@ -9,6 +9,10 @@ static const struct {
 } intrinsics[] = {
     {"llvm.nvvm.read.ptx.sreg.tid.x", "mov.u32 $0, %tid.x;"},
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", "mov.u32 $0, %ctaid.x;"},
+    {"llvm.nvvm.read.ptx.sreg.nctaid.x", "mov.u32 $0, %nctaid.x;"},
+    {"llvm.nvvm.read.ptx.sreg.nctaid.y", "mov.u32 $0, %nctaid.y;"},
+    {"llvm.nvvm.read.ptx.sreg.nctaid.z", "mov.u32 $0, %nctaid.z;"},
+    {"llvm.nvvm.read.ptx.sreg.nsmid", "mov.u32 $0, %nsmid;"},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", "bar.sync $0;"},
     {"llvm.nvvm.barrier.cta.red.or.aligned.all", "bar.red.or.pred $0, $1, $2;"},
     {"llvm.nvvm.vote.any.sync", "vote.sync.any.pred $0, $2, $1;"},

@@ -12,8 +12,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* False: there is something in the module that this does not know; nothing has been written. */
-bool plain_write(struct emit *e, struct lowered *out);
+/* NULL, or what in the module this does not know; then nothing has been written. */
+const char *plain_write(struct emit *e, struct lowered *out);
 
 /* ---- inside ---- */
 
@@ -53,7 +53,7 @@ struct item {
 
 struct writer {
     jmp_buf unknown;
-    const char *reason;
+    const char *reason; /* NULL: all of it is known */
     LLVMValueRef function;
     FILE *out;
     struct item *items;

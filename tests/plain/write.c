@@ -312,37 +312,34 @@ static bool simplify(struct emit *e)
     return !error && !LLVMVerifyModule(e->module, LLVMReturnStatusAction, NULL);
 }
 
-bool plain_write(struct emit *e, struct lowered *out)
+const char *plain_write(struct emit *e, struct lowered *out)
 {
     char *body = NULL, *all = NULL;
     size_t n_body, n_all;
     struct writer *w = calloc(1, sizeof *w);
-    const char *name = e->p->name;
     if (!w || !simplify(e) || !(w->out = open_memstream(&body, &n_body))) {
         free(w);
-        return false;
+        return "the module, or no memory";
     }
     w->function = e->function;
-    const bool ok = setjmp(w->unknown) == 0;
-    if (ok)
-        write_body(w, name);
+    if (setjmp(w->unknown) == 0)
+        write_body(w, e->p->name);
     fclose(w->out);
     FILE *file = open_memstream(&all, &n_all);
-    write_head(file, e, name);
+    write_head(file, e, e->p->name);
     fprintf(file, "{\n\t.reg .pred %%p<%u>;\n\t.reg .b16 %%h<%u>;\n\t.reg .b32 %%r<%u>;\n\t.reg .b64 %%rd<%u>;\n",
             w->n_used[0] + 1, w->n_used[1] + 1, w->n_used[2] + 1, w->n_used[3] + 1);
     fprintf(file, "%s}\n", body);
     fclose(file);
-    if (!ok && getenv("TEGULA_PLAIN_LOG"))
-        fprintf(stderr, "plain: %s: %s\n", name, w->reason);
+    const char *const unknown = w->reason;
     registers_end(w);
     free(w);
     free(body);
-    if (!ok) {
+    if (unknown) {
         free(all);
-        return false;
+        return unknown;
     }
     out->ptx = all;
     out->n_mma = count(all, "mma.sync") + count(all, "wgmma.mma_async.");
-    return true;
+    return NULL;
 }
