@@ -248,18 +248,30 @@ static uint64_t of_llvm(void)
     return n > 0 ? (uint64_t)n : 64;
 }
 
-static _Atomic(const char *) last_unknown;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char last_unknown[MADE_UNKNOWN];
 
-const char *made_unknown(void)
+bool made_unknown(char text[MADE_UNKNOWN])
 {
-    return atomic_exchange(&last_unknown, NULL);
+    pthread_mutex_lock(&lock);
+    memcpy(text, last_unknown, MADE_UNKNOWN);
+    last_unknown[0] = '\0';
+    pthread_mutex_unlock(&lock);
+    return text[0] != '\0';
+}
+
+static void note_unknown(const char *what)
+{
+    pthread_mutex_lock(&lock);
+    snprintf(last_unknown, MADE_UNKNOWN, "%s", what);
+    pthread_mutex_unlock(&lock);
 }
 
 static bool make_plainly(struct emit *e, struct lowered *out)
 {
     const char *const unknown = plain_write(e, out);
     if (unknown) {
-        atomic_store(&last_unknown, unknown);
+        note_unknown(unknown);
         return false;
     }
     if (XXH3_64bits(out->ptx, strlen(out->ptx)) % of_llvm())

@@ -29,7 +29,8 @@ void made_quickly(void);
  * first they are. Not where instructions are looked for. One of TEGULA_OF_LLVM kernels (an environment variable; 64 without it)
  * is LLVM's all the same. */
 void made_plainly(bool is);
-/* What made a kernel LLVM's since the last call that was to be written down; NULL: nothing did. */
-const char *made_unknown(void);
+/* Whether since the last call a kernel became LLVM's because of what tests/plain does not know, and what that is. */
+enum { MADE_UNKNOWN = 128 };
+bool made_unknown(char text[MADE_UNKNOWN]);
 
 #endif

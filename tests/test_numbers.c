@@ -291,6 +291,27 @@ static void test_compare_types(void **state)
                  2 / sqrt(17), 0.5, 1);
 }
 
+/* What f16 cannot hold is infinite there, with its sign; what rounds to its largest number is not. */
+static void test_compare_beyond(void **state)
+{
+    (void)state;
+    const double ref[4] = {65519, 65520, -1e9, 1}, just[4] = {65520, 65520, -1e9, 1};
+    const uint16_t x[4] = {0x7bff, 0x7c00, 0xfc00, 0x3c00}; /* f16 65504, inf, -inf, 1 */
+    assert_error(tg_num_compare((tg_const_array){x, TG_NUM_F16, 4}, (tg_const_array){ref, TG_NUM_F64, 4}),
+                 15 / hypot(65519, 1), 15.0 / 65519, 0);
+    assert_mismatch(tg_num_compare((tg_const_array){x, TG_NUM_F16, 4}, (tg_const_array){just, TG_NUM_F64, 4}), 0);
+    const float large = 0x1.fffffep127f, none = INFINITY;
+    const double under = 0x1.fffffefp127, over = 0x1.ffffffp127;
+    assert_error(tg_num_compare((tg_const_array){&large, TG_NUM_F32, 1}, (tg_const_array){&under, TG_NUM_F64, 1}),
+                 (under - 0x1.fffffep127) / under, (under - 0x1.fffffep127) / under, 0);
+    assert_error(tg_num_compare((tg_const_array){&none, TG_NUM_F32, 1}, (tg_const_array){&over, TG_NUM_F64, 1}), 0, 0, -1);
+    uint16_t stored;
+    tg_num_store(&stored, TG_NUM_BF16, 0, tg_num_most(TG_NUM_BF16));
+    assert_int_equal(stored, 0x7f80);
+    tg_num_store(&stored, TG_NUM_BF16, 0, nextafter(tg_num_most(TG_NUM_BF16), 0));
+    assert_int_equal(stored, 0x7f7f);
+}
+
 static void test_compare_tensors(void **state)
 {
     (void)state;
@@ -440,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_compare_with_zero_is_absolute),
         cmocka_unit_test(test_compare_not_finite),
         cmocka_unit_test(test_compare_types),
+        cmocka_unit_test(test_compare_beyond),
         cmocka_unit_test(test_compare_tensors),
         cmocka_unit_test(test_philox_known_answers),
         cmocka_unit_test(test_bits_are_philox),

@@ -32,6 +32,8 @@ TG_API size_t tg_num_bytes(tg_num_type type);     /* of one */
 /* What a number near zero may be off by when it is stored: half of f16's smallest, 2^-25. 0 for types that reach so much nearer to zero
  * that it never matters. */
 TG_API double tg_num_least(tg_num_type type);
+/* The least magnitude that is infinity once it is stored: 65520 in f16. Infinity for F64 and integers. */
+TG_API double tg_num_most(tg_num_type type);
 
 /* ---- conversions ---- */
 
@@ -67,7 +69,8 @@ TG_API void tg_num_convert(tg_array to, tg_const_array from);
 /* rms_ratio is RMS(x - ref) / RMS(ref), max_ratio is max |x - ref| / max |ref|. Where ref is zero
  * throughout there is nothing to divide by, and both are absolute.
  * A NaN or infinity in ref must be met by the same in x, and is then left out of the sums. One in x
- * alone, or in ref alone, sets finite_mismatch and makes both ratios infinite.
+ * alone, or in ref alone, sets finite_mismatch and makes both ratios infinite. What of ref is beyond the range of x's type
+ * counts as infinite.
  * worst_index is the first such element, else the one furthest off, else (all equal) -1. */
 typedef struct tg_tensor_error {
     double rms_ratio;

@@ -182,9 +182,10 @@ static struct errors errors_of(const struct stretch *s, const double *truth, dou
     struct errors e = {0, 0, false};
     for (size_t i = s->at; i < s->at + s->n; i++) {
         const double x = tg_num_load(s->tensor->data, s->tensor->dtype, i), error = fabs(x - truth[i]);
-        if (isfinite(x) != isfinite(truth[i]) || isnan(x) != isnan(truth[i]))
+        const bool is_finite = fabs(truth[i]) < tg_num_most(s->tensor->dtype);
+        if (isfinite(x) != is_finite || isnan(x) != isnan(truth[i]))
             e.mismatch = true;
-        if (!isfinite(truth[i]) || !isfinite(x))
+        if (!is_finite || !isfinite(x))
             continue;
         e.rms += error * error;
         e.max = fmax(e.max, error);

@@ -837,7 +837,6 @@ void suite_mutants(void)
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         struct under_test u = {.call = &calls[id]};
         const struct patient patient = {u.call->name, &u, open_program, run_chunks};
-        tap_together(true);
         try_undamaged(&patient, tell);
         try_mutants(&patient, (int)id, mutants, sizeof mutants / sizeof *mutants);
         if (id == SIG && tap_begin("mutant of the call: gates exchanged")) {
@@ -849,7 +848,6 @@ void suite_mutants(void)
             tap_end();
         }
         close_call(&u);
-        tap_together(false);
     }
     harness_plainly(true);
 }

@@ -197,11 +197,9 @@ void suite_mutants_states(void)
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         u = (struct under_test){.call = &calls[id]};
         const struct patient patient = {u.call->name, &u, open_program, run};
-        tap_together(true);
         try_undamaged(&patient, NULL);
         try_mutants(&patient, (int)id, mutants, sizeof mutants / sizeof *mutants);
         close_call(&u);
-        tap_together(false);
     }
     harness_plainly(true);
 }

@@ -22,7 +22,7 @@ struct tap {
     const char *only, *without[4];
     int n_without;
     int part, n_parts;
-    bool is_list, is_together;
+    bool is_list;
     int n_tests, n_failed, n_skipped;
     char name[NAME], skip[NAME], notes[NOTES];
     size_t n_notes;
@@ -112,30 +112,15 @@ bool tap_part(const char *text)
     return sscanf(text, "%d/%d", &tap->part, &tap->n_parts) == 2 && tap->part >= 1 && tap->part <= tap->n_parts;
 }
 
-static int n_wanted; /* by this process: tests, those together as one */
-
-void tap_together(bool is)
-{
-    n_wanted += tap->is_together && !is;
-    tap->is_together = is;
-}
-
-static bool is_of_part(void)
-{
-    const int n = n_wanted;
-    n_wanted += !tap->is_together;
-    return !tap->n_parts || n % tap->n_parts == tap->part - 1;
-}
-
 static bool is_wanted(void)
 {
-    static int n_passed; /* by this process */
+    static int n_wanted, n_passed; /* by this process */
     for (int i = 0; i < tap->n_without; i++)
         if (strstr(tap->name, tap->without[i]))
             return false;
     if (tap->only && !strstr(tap->name, tap->only))
         return false;
-    if (!is_of_part())
+    if (tap->n_parts && n_wanted++ % tap->n_parts != tap->part - 1)
         return false;
     return n_passed++ >= tap->n_tests;
 }

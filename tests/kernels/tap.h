@@ -22,8 +22,6 @@ void tap_list(void);
 void tap_without(const char *text);
 /* "2/8": the second of eight shares of the tests. False: that says nothing. */
 bool tap_part(const char *text);
-/* Tests from here on, until it is over, are of one share: they have something dear in common. */
-void tap_together(bool is);
 /* Takes the option at argv[*i], and what belongs to it, if it is one of these. */
 #define TAP_USAGE "[--only TEXT] [--without TEXT]... [--part K/N] [--list]"
 bool tap_argument(int argc, char **argv, int *i);

@@ -12,7 +12,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* NULL, or what in the module this does not know; then nothing has been written. */
+/* NULL, or what in the module this does not know, which may be a name of the module's; then nothing has been written. */
 const char *plain_write(struct emit *e, struct lowered *out);
 
 /* ---- inside ---- */
@@ -30,7 +30,7 @@ struct reg {
     uint64_t bits;
 };
 
-/* How values of a type lie in registers: elements of 16 bits in pairs, all others one each. */
+/* How values of a type lie in registers: an even number of elements of 16 bits in pairs, all others one each. */
 struct form {
     uint8_t class[MOST_PARTS];
     uint32_t n_parts, n_elements;

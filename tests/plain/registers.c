@@ -193,9 +193,9 @@ static struct form form_of_vector(struct writer *w, LLVMTypeRef type)
 {
     struct form s = {.n_elements = LLVMGetVectorSize(type)};
     const uint8_t class = class_of(w, LLVMGetElementType(type));
-    s.is_pairs = class == CLASS_16;
+    s.is_pairs = class == CLASS_16 && s.n_elements % 2 == 0;
     s.n_parts = s.is_pairs ? s.n_elements / 2 : s.n_elements;
-    if (class == CLASS_PREDICATE || (s.is_pairs && s.n_elements % 2) || s.n_parts > MOST_PARTS)
+    if (class == CLASS_PREDICATE || s.n_parts > MOST_PARTS)
         give_up(w, "a vector type");
     memset(s.class, s.is_pairs ? CLASS_32 : class, s.n_parts);
     return s;
