@@ -100,31 +100,17 @@ static bool decays_by_channel(const tg_variant *variant)
     return any;
 }
 
-/* Are gradients 1e-12 of their parts and less? Nobody's roundings resolve these, nor does the judge know what they are: of tokens
- * that are alone and divided by what normalises them, or have decays of channels; where gates are saturated or forget nearly
- * all, of the delta rule's decays of one token, of decays of channels, of gates made in the kernel, or of rows divided by their
- * lengths (docs/limits.md). */
+/* Are gradients 1e-12 of their parts and less, so that nobody's roundings resolve these? Of tokens that are alone and divided by what
+ * normalises them, or have decays of channels; where gates are saturated, of decays of channels, and in f16 of what mlstm-exp divides by
+ * next to nothing (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
-    const bool is_normalised = strncmp(spec->variant, "nla", 3) == 0 || strcmp(spec->variant, "mlstm-exp") == 0 ||
-                               strcmp(spec->variant, "mlstm-sig-norm") == 0,
-               is_saturated = spec->gates != ORDINARY && spec->gates != MASKED,
-               is_gated_delta = strncmp(spec->variant, "gated-delta", 11) == 0,
-               has_units = strncmp(spec->variant, "gated-delta-", 12) == 0;
-    const int64_t alone = is_saturated ? 2 : 1;
-    return (is_normalised && drawn->longest <= alone) || (is_gated_delta && is_saturated && drawn->longest <= 1) ||
-           (decays_by_channel(variant) && (is_saturated || drawn->longest <= 1)) ||
-           (has_units &&
-            (spec->gates == CLOSED || spec->gates == DECAY || (spec->gates == OPEN && strstr(spec->variant, "-gate"))));
-}
-
-/* Is a gradient beyond f16, or among its last bits? A normaliser of saturated gates makes it large, gates that forget make that of
- * an initial state small. */
-static bool leaves_f16(const struct spec *spec)
-{
-    return spec->io == TG_F16 && ((spec->gates == DECAY && spec->has_s0) ||
-                                  (spec->gates == EXTREME && strcmp(spec->variant, "mlstm-exp") == 0));
+    const bool is_saturated = spec->gates != ORDINARY && spec->gates != MASKED;
+    if (decays_by_channel(variant))
+        return is_saturated || drawn->longest <= 1;
+    return (strncmp(spec->variant, "nla", 3) == 0 && drawn->longest <= 1) ||
+           (strcmp(spec->variant, "mlstm-exp") == 0 && spec->io == TG_F16 && is_saturated);
 }
 
 /* A schedule that keeps tensors, if the variant has any, and what goes with it backward. */
@@ -249,7 +235,7 @@ static void draw(uint64_t seed, struct drawn *drawn)
     spec->is_wide = spec->cuts && roll(&dice, 4) == 0;
     if (spec->io == TG_F32 && spec->gates == MASKED)
         spec->gates = ORDINARY; /* docs/limits.md: not to the last bits behind them */
-    if (cancels(drawn, variant) || leaves_f16(spec))
+    if (cancels(drawn, variant))
         spec->backward = NULL;
     if (*spec->schedule && drawn->forward.max_tokens) {
         spec->tokens = 1 + (int64_t)roll(&dice, drawn->forward.max_tokens);
@@ -328,6 +314,7 @@ int main(int argc, char **argv)
     if (!harness_open(device, arch))
         return 2;
     emulator_threads(1);
+    outputs_ask_statements();
     if (!most_work)
         most_work = on_emulator() ? ON_EMULATOR : ON_GPU;
     const double end = now() + seconds;

@@ -304,7 +304,8 @@ static void test_compare_beyond(void **state)
     const double under = 0x1.fffffefp127, over = 0x1.ffffffp127;
     assert_error(tg_num_compare((tg_const_array){&large, TG_NUM_F32, 1}, (tg_const_array){&under, TG_NUM_F64, 1}),
                  (under - 0x1.fffffep127) / under, (under - 0x1.fffffep127) / under, 0);
-    assert_error(tg_num_compare((tg_const_array){&none, TG_NUM_F32, 1}, (tg_const_array){&over, TG_NUM_F64, 1}), 0, 0, -1);
+    assert_error(tg_num_compare((tg_const_array){&none, TG_NUM_F32, 1}, (tg_const_array){&over, TG_NUM_F64, 1}), 0, 0,
+                 -1);
     uint16_t stored;
     tg_num_store(&stored, TG_NUM_BF16, 0, tg_num_most(TG_NUM_BF16));
     assert_int_equal(stored, 0x7f80);

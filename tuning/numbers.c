@@ -38,7 +38,10 @@ double tg_num_least(tg_num_type type)
 /* Halfway from the largest number to what would be next, which rounds to even. */
 double tg_num_most(tg_num_type type)
 {
-    return type == TG_NUM_F16 ? 65520 : type == TG_NUM_BF16 ? 0x1.ffp127 : type == TG_NUM_F32 ? 0x1.ffffffp127 : INFINITY;
+    return type == TG_NUM_F16    ? 65520
+           : type == TG_NUM_BF16 ? 0x1.ffp127
+           : type == TG_NUM_F32  ? 0x1.ffffffp127
+                                 : INFINITY;
 }
 
 /* ---- conversions ---- */

@@ -128,6 +128,9 @@ void tensor_drop(tg_problem *problem, const char *name);
 
 /* Compares all outputs with the oracle, as a whole and head by head; says what is wrong. */
 bool outputs_right(tg_problem *problem);
+/* From now on what is not is judged once more, by roundings of all that the statements make, as `tegula check` does: for random
+ * calls, whose gradients may be 1e-12 of their parts. Slow. */
+void outputs_ask_statements(void);
 /* The same with the oracle's outputs at hand. Not told: stops at what is beyond the plain limits.
  */
 bool outputs_match(tg_problem *problem, const tg_truth *truth, bool is_told);
