@@ -525,8 +525,15 @@ void make_sides(struct emit *e, const struct op *op, struct side *a, struct side
 }
 
 /* Tensor cores cut off what is beyond fp32, towards zero: a state that they add to over many chunks, three products for 8 positions,
- * would lose 7e-9 of itself for each token. So in fp32 the product begins with zeros wherever there is a sum from steps before, and is
- * added to that outside. */
+ * would lose 7e-9 of itself for each token, and a sum over 512 channels 3e-6. So in fp32 the product begins with zeros wherever there is
+ * a sum from steps before, and is added to that outside; but not for the blocks of up to 128 channels. */
+static bool is_added_outside(const struct plan *p, const struct value *out, uint32_t summed)
+{
+    enum { FEW_CHANNELS = 128 };
+    const bool is_wide = plan_blocks(p, summed) > 1 && plan_dim_size(p, summed) > FEW_CHANNELS;
+    return p->shape.io == TG_F32 && (out->nest < 0 || is_wide);
+}
+
 void emit_contract(struct emit *e, const struct op *op)
 {
     const struct plan *p = e->p;
@@ -537,7 +544,7 @@ void emit_contract(struct emit *e, const struct op *op)
     const struct value *left = &p->values[a.v];
     const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
     const uint32_t n = s.m * s.n * 4;
-    const bool is_fp32 = p->shape.io == TG_F32, is_apart = is_fp32 && out->nest < 0;
+    const bool is_fp32 = p->shape.io == TG_F32, is_apart = is_added_outside(p, out, left->dims[k_index]);
     LLVMValueRef *c = calloc(n, sizeof *c), *const sums = e->registers[op->v];
     for (uint32_t i = 0; c && i < n; i++)
         c[i] = is_apart ? real(e, 0) : get(e, e->f32, sums[i]);
