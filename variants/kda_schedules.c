@@ -28,18 +28,19 @@
 /* Of dqk beyond 128 lanes have one block after another, and sums of both products beside it. */
 #define WIDE "T.blocks_per_sm=2 "
 
-/* Chunks of 32 spill less than those of 64, and are up to 1.5 times faster. fp32 takes chunks of 16, and four warps share the columns of
- * a state: two with 32 columns each spilled 0.6 to 7 KB a thread, and were up to four times slower. */
+/* Chunks of 32 spill less than those of 64, and are up to 1.5 times faster. fp32 takes chunks of 16. Two warps with all columns of a
+ * state are faster for many heads, up to dqk 128: at 256 they spilled 7 KB a thread, and were four times slower than four that share. */
 #define WIDE_T                                                                                                         \
     "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
 #define FP32                                                                                                           \
-    "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.Lhq=16 walk.Lkv=16 "\
-    SHARED
+    "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.Lhq=16 walk.Lkv=16 "
+#define WHOLE_STATE "walk.warps=2 walk.dqk=128 walk.dhv=32 "
 static const tg_point portable_points[] = {
     {.name = "portable-wide", .changes = WIDE_T},
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
-    {.name = "portable-fp32", .changes = FP32},
+    {.name = "portable-fp32-shared", .changes = FP32 SHARED},
+    {.name = "portable-fp32", .changes = FP32 WHOLE_STATE},
     {.name = "portable-shared", .changes = WIDE_T SHARED},
     {.name = "portable-shared-small", .changes = WIDE_T SMALL},
     {.name = NULL},
@@ -59,7 +60,7 @@ static const tg_schedule fused = {
            "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define BACK_FP32                                                                                                      \
     FP32 "dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 "        \
-         "dV.warps=4 dV.Lhq=16 dV.Lkv=16 dV.dhv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                           \
+         "dV.Lhq=16 dV.Lkv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                           \
          "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 /* Of all chunks at once, from N, dR, and the states of both directions in memory. Rows of states o dstates, then the gates: a thread a channel;
@@ -95,7 +96,8 @@ static const tg_point back_portable_points[] = {
     {.name = "portable-wide", .changes = BACK_WIDE},
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
-    {.name = "portable-fp32", .changes = BACK_FP32},
+    {.name = "portable-fp32-shared", .changes = BACK_FP32 BACK_SHARED},
+    {.name = "portable-fp32", .changes = BACK_FP32 WHOLE_STATE "dV.warps=2 dV.dqk=128 dV.dhv=32"},
     {.name = "portable-shared", .changes = BACK_WIDE BACK_SHARED},
     {.name = "portable-shared-small", .changes = BACK_WIDE BACK_SMALL},
     {.name = NULL},
@@ -297,10 +299,9 @@ const tg_schedule *const tg_kda_at_once[] = {&back_walk, &back_walk_sums, NULL};
 const tg_schedule *const tg_kda_cut[] = {&back_cut, &back_cut_sums, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
 
-/* Names from before lanes took one block of channels after another, and fp32 had one form. */
+/* Names from before lanes took one block of channels after another, and fp32 had two forms. */
 #define FP32_NAMES                                                                                                     \
-    {"portable-fp32-wide", "portable-fp32"}, {"portable-fp32-shared-small", "portable-fp32"},                          \
-        {"portable-fp32-shared", "portable-fp32"}, {NULL, NULL}
+    {"portable-fp32-wide", "portable-fp32"}, {"portable-fp32-shared-small", "portable-fp32-shared"}, {NULL, NULL}
 const tg_alias tg_kda_forward_names[] = {
     {"walk-gates", "walk-wide"}, {"walk-gates-narrow", "walk-wide-narrow"}, FP32_NAMES};
 const tg_alias tg_kda_backward_names[] = {FP32_NAMES};

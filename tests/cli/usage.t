@@ -197,7 +197,7 @@ check kda --shape B=1,NH=1,T=100,dqk=504,dhv=512 --dtype f32 --device emu --arch
 -- exit 2
 -- stderr
 error TG0547: kda: none of its
-schedule portable-fp32 on sm_86: kernel walk needs 106560 bytes of shared memory; at most 101376
+schedule portable-fp32-shared on sm_86: kernel walk needs 106560 bytes of shared memory; at most 101376
 ! TG0531
 
 -- case errors as JSON too
