@@ -184,7 +184,8 @@ static struct errors errors_of(const struct stretch *s, const double *truth, dou
     for (size_t i = s->at; i < s->at + s->n; i++) {
         const double x = tg_num_load(s->tensor->data, s->tensor->dtype, i), error = fabs(x - truth[i]);
         const bool is_finite = fabs(truth[i]) < tg_num_most(s->tensor->dtype);
-        if (isfinite(x) != is_finite || isnan(x) != isnan(truth[i]))
+        const bool is_infinite = !is_finite && !isnan(truth[i]);
+        if (isfinite(x) != is_finite || isnan(x) != isnan(truth[i]) || (is_infinite && signbit(x) != signbit(truth[i])))
             e.mismatch = true;
         if (!is_finite || !isfinite(x))
             continue;
