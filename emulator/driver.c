@@ -65,6 +65,13 @@ CUresult driver_check(bool needs_context)
     return needs_context ? driver.sticky : CUDA_SUCCESS;
 }
 
+void driver_forget_errors(void)
+{
+    driver.sticky = CUDA_SUCCESS;
+    driver.report_result = CUDA_SUCCESS;
+    driver.report.text[0] = 0;
+}
+
 /* What the end of a context takes with it. */
 void driver_clear(void)
 {
@@ -74,9 +81,7 @@ void driver_clear(void)
         driver_retire(m);
     }
     memory_clear(&driver.memory);
-    driver.sticky = CUDA_SUCCESS;
-    driver.report_result = CUDA_SUCCESS;
-    driver.report.text[0] = 0;
+    driver_forget_errors();
 }
 
 /* -- errors ---------------------------------------------------------------------------------- */
@@ -137,8 +142,10 @@ API int tgemu_configure(const struct tgemu_config *config)
     c.struct_size = sizeof c;
     const bool ok = c.cc_major >= 8 && c.cc_minor >= 0 && c.cc_minor < 10 && c.smem_optin >= DEFAULT_SHARED &&
                     c.smem_optin <= 1 << 20 && c.sm_count > 0 && c.threads >= 0 && c.threads <= 256 && c.step_limit;
-    if (ok)
+    if (ok) {
         driver.config = c;
+        driver.n_launches = 0;
+    }
     driver_unlock(CUDA_SUCCESS);
     return ok ? 0 : -1;
 }

@@ -26,7 +26,7 @@ struct driver {
     struct report report;
     CUresult report_result; /* the error that the report explains */
     CUresult sticky;
-    u64 n_launches;
+    u64 n_launches; /* since the configuration or all of memory was set */
 };
 
 extern struct driver driver;
@@ -36,6 +36,7 @@ CUresult driver_unlock(CUresult result);
 CUresult driver_error(CUresult result, const char *format, ...) __attribute__((format(printf, 2, 3)));
 CUresult driver_check(bool needs_context);
 void driver_clear(void);
+void driver_forget_errors(void);
 void driver_retire(struct module *m); /* one that is in no list any more */
 
 /* From here to `return driver_unlock(result)` the driver is locked and usable. */

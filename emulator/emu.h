@@ -341,6 +341,7 @@ struct memory {
     u32 n, capacity;
     u64 next_base, used;
     bool lets_next_begin; /* the last launch has */
+    struct kept *kept;    /* keep.c; NULL: nothing */
 };
 
 /* The last write of a granule: time, lane, flags, agent. */
@@ -576,6 +577,10 @@ void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
 u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what);
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
+
+/* keep.c */
+void keep_drop(struct memory *m);
+void keep_forget(struct memory *m, const struct allocation *a);
 
 /* ahead.c */
 void ahead_remember(const struct launch *l, bool lets_next_begin);

@@ -92,6 +92,7 @@ struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes)
 void memory_release(struct memory *m, struct allocation *a)
 {
     m->used -= a->bytes;
+    keep_forget(m, a);
     a->is_freed = true;
     free(a->data);
     free(a->written);
@@ -103,6 +104,7 @@ void memory_release(struct memory *m, struct allocation *a)
 void memory_clear(struct memory *m)
 {
     owner_forget(m);
+    keep_drop(m);
     for (u32 i = 0; i < m->n; i++) {
         free(m->list[i]->data);
         free(m->list[i]->written);

@@ -79,8 +79,8 @@ struct tgemu_counters {
     uint64_t wgmma;      /* wgmma.mma_async, per warpgroup */
 };
 
-/* Copies *config's fields that lie within struct_size; fields beyond keep their values. 0, or -1
- * for a bad value. */
+/* Copies *config's fields that lie within struct_size; fields beyond keep their values. A seed's orders begin anew: what was
+ * launched before plays no part. 0, or -1 for a bad value. */
 int tgemu_configure(const struct tgemu_config *config);
 
 /* The current configuration, to change a field of. */
@@ -93,6 +93,13 @@ void tgemu_counters(struct tgemu_counters *counters);
 /* The last report, "" if there is none; the first line begins with its kind in brackets. Valid
  * until the next launch, module load or reset. */
 const char *tgemu_last_report(void);
+
+/* Keeps a copy of all device memory, and of which of it was ever written, in the place of the one kept before. Launches may
+ * then be repeated: tgemu_return() makes memory what it was, and launches give what they would have given. What was allocated
+ * since stays as it is, and so do modules; faults are forgotten. 0, or -1: no host memory for it; nothing is kept, or something
+ * of it was freed. */
+int tgemu_keep(void);
+int tgemu_return(void);
 
 /* Frees all allocations and modules, forgets errors and counters; keeps the configuration. */
 void tgemu_reset(void);

@@ -291,6 +291,46 @@ void test_kernels_side_by_side(void *unused)
     fresh();
 }
 
+/* Launches behind a return are what they were behind the keeping: values, what is unwritten, what the kernel ahead has touched,
+ * the order of warps. */
+void test_memory_is_kept(void *unused)
+{
+    static const char ahead[] = LET "st.global.u32 [%rd2], 5;\n", other[] = "st.global.u32 [%rd2+4], 7;\n",
+                      last[] = "shr.u32 %r2, %r1, 5;\natom.global.exch.b32 %r3, [%rd1], %r2;\n"
+                               "atom.global.exch.b32 %r3, [%rd1+4], %r2;\natom.global.exch.b32 %r3, [%rd1+8], %r2;\n"
+                               "atom.global.exch.b32 %r3, [%rd1+12], %r2;\n";
+    uint32_t words[2], winners[2][4];
+    (void)unused;
+    if (!cu.is_emulated)
+        skip();
+    (void)use_target("sm_90");
+    fresh();
+    assert_int_equal(cu.tgemu_return(), -1);
+    ok(run_in_turn(ahead, false));
+    ok(cu.tgemu_keep());
+    for (int i = 0; i < 2; i++) {
+        ok(run_in_turn("st.global.u32 [%rd2+128], 7;\n" WAIT, true));
+        ok(cu.tgemu_return());
+        assert_int_equal(run_in_turn("ld.global.u32 %r2, [%rd2];\n" WAIT, true), 719);
+        ok(cu.tgemu_return());
+        ok(cu.cuCtxSynchronize());
+        ok(run_body(last, 1, 512, 0, NULL, 0));
+        ok(cu.cuMemcpyDtoH_v2(winners[i], cu.in, sizeof winners[i]));
+        ok(run_body(other, 1, 32, 0, words, 2));
+        assert_int_equal(words[0] + words[1], 5 + 7);
+        ok(cu.tgemu_return());
+        ok(cu.cuMemcpyDtoH_v2(words, cu.in, 4));
+        assert_int_equal(words[0], 0);
+        assert_int_equal(run_body("ld.global.u32 %r2, [%rd2+4];\n", 1, 32, 0, NULL, 0), 719);
+        ok(cu.tgemu_return());
+    }
+    assert_memory_equal(winners[0], winners[1], sizeof winners[0]);
+    ok(cu.cuMemFree_v2(cu.out));
+    assert_int_equal(cu.tgemu_return(), -1);
+    (void)use_target(NULL);
+    fresh();
+}
+
 /* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
  */
 void test_threads_do_not_show(void *unused)

@@ -55,6 +55,8 @@ typedef unsigned long long device_pointer;
     X(void, tgemu_counters, (struct tgemu_counters *))                                                                 \
     X(void, tgemu_last_counters, (struct tgemu_counters *))                                                            \
     X(const char *, tgemu_last_report, (void))                                                                         \
+    X(int, tgemu_keep, (void))                                                                                         \
+    X(int, tgemu_return, (void))                                                                                       \
     X(void, tgemu_reset, (void))
 
 struct driver {
@@ -166,6 +168,7 @@ void read_list(const char *text, const char *key, int64_t list[5], int64_t other
     X(counters)                                                                                                        \
     X(last_statements)                                                                                                 \
     X(kernels_side_by_side)                                                                                            \
+    X(memory_is_kept)                                                                                                  \
     X(lines)                                                                                                           \
     X(targets)                                                                                                         \
     X(threads_do_not_show)

@@ -22,7 +22,7 @@ struct contract_call {
     const struct trial *trial, *const *after;
     int64_t cuts[MOST_SEQUENCES + 1]; /* of steps that are packed here */
     const struct contract *contract;
-    struct kernel kernel;
+    const tg_program *program;
     struct image images[TG_MAX_TENSORS];
     tg_tensor_arg args[TG_MAX_TENSORS + 4];
     uint32_t n_images, n_args;
@@ -37,14 +37,14 @@ static const tg_driver *driver(void)
 
 static const tg_tensor_info *info_of(const struct contract_call *call, const tg_host_tensor *host)
 {
-    const int i = tg_program_tensor(call->kernel.program, host->name);
-    return i < 0 ? NULL : &call->kernel.program->tensors[i];
+    const int i = tg_program_tensor(call->program, host->name);
+    return i < 0 ? NULL : &call->program->tensors[i];
 }
 
 static bool is_slot(const struct contract_call *call, const tg_host_tensor *host)
 {
-    const int i = tg_program_tensor(call->kernel.program, host->name);
-    return i >= 0 && tg_tensor_is_slot(call->kernel.program, (uint32_t)i);
+    const int i = tg_program_tensor(call->program, host->name);
+    return i >= 0 && tg_tensor_is_slot(call->program, (uint32_t)i);
 }
 
 /* A state whose values come first. */
@@ -236,7 +236,7 @@ static struct image *find_image(struct contract_call *call, const char *name)
 /* Of the initial state, where a final one goes; NULL: memory of its own. */
 static struct image *image_of_source(struct contract_call *call, const tg_host_tensor *host)
 {
-    const tg_program *program = call->kernel.program;
+    const tg_program *program = call->program;
     const int source = tg_tensor_source(program, (uint32_t)tg_program_tensor(program, host->name));
     return is_slot(call, host) && source >= 0 ? find_image(call, program->tensors[source].name) : NULL;
 }
@@ -397,35 +397,44 @@ static bool compare(const struct image *image, bool is_told)
     return ok;
 }
 
-static tg_status launch(struct contract_call *call)
+static tg_sizes sizes_of(const struct contract_call *call)
+{
+    const tg_shape *shape = &call->trial->problem.shape;
+    const int64_t tokens = call->contract->is_packed ? call->cuts[shape->batch] : shape->tokens;
+    return (tg_sizes){shape->batch, shape->heads, tokens + call->contract->room, call->trial->chunk};
+}
+
+static bool add_workspace(struct contract_call *call)
+{
+    const tg_sizes sizes = sizes_of(call);
+    const uint64_t bytes = tg_workspace_bytes(call->program, &sizes);
+    return tg_memory_alloc(driver(), bytes + 1, &call->workspace, &log_sink) == TG_OK;
+}
+
+static tg_status launch(const struct contract_call *call, const tg_module *module)
 {
     const tg_problem *problem = &call->trial->problem;
-    const tg_shape *shape = &problem->shape;
-    const tg_sizes sizes = {shape->batch, shape->heads,
-                            (call->contract->is_packed ? call->cuts[shape->batch] : shape->tokens) +
-                                call->contract->room,
-                            call->trial->chunk};
+    const tg_sizes sizes = sizes_of(call);
     float scalars[TG_MAX_SCALARS];
     for (uint32_t i = 0; i < problem->n_scalars; i++)
         scalars[i] = (float)problem->scalars[i];
-    const uint64_t bytes = tg_workspace_bytes(call->kernel.program, &sizes);
-    tg_status status = tg_memory_alloc(driver(), bytes + 1, &call->workspace, &log_sink);
-    if (status == TG_OK)
-        status =
-            tg_launch(call->kernel.module, &sizes, scalars, call->args, call->n_args, call->workspace, NULL, &log_sink);
+    const tg_status status =
+        tg_launch(module, &sizes, scalars, call->args, call->n_args, call->workspace, NULL, &log_sink);
     return status == TG_OK ? tg_synchronize(driver(), &log_sink) : status;
 }
 
-static void call_free(struct contract_call *call)
+void contract_end(struct contract_call *call)
 {
-    for (uint32_t i = 0; i < call->n_images; i++) {
+    for (uint32_t i = 0; call && i < call->n_images; i++) {
         tg_memory_free(driver(), call->images[i].base);
         free(call->images[i].before);
         free(call->images[i].expected);
     }
-    for (uint32_t i = 0; i < call->n_tables; i++)
+    for (uint32_t i = 0; call && i < call->n_tables; i++)
         tg_memory_free(driver(), call->tables[i]);
-    tg_memory_free(driver(), call->workspace);
+    if (call)
+        tg_memory_free(driver(), call->workspace);
+    free(call);
 }
 
 tg_shape_class contract_states(const struct contract *contract)
@@ -453,23 +462,29 @@ bool contract_load(const struct trial *trial, const struct contract *contract, s
     return harness_load(variant, &schedule, &class, kernel);
 }
 
-const char *contract_outcome(const struct trial *trial, const struct trial *const *after,
-                             const struct contract *contract, const struct kernel *kernel, bool is_told)
+struct contract_call *contract_begin(const struct trial *trial, const struct trial *const *after,
+                                     const struct contract *contract, const tg_program *program)
 {
     struct contract_call *call = calloc(1, sizeof *call);
-    const char *outcome = "nothing";
-    *call = (struct contract_call){.trial = trial, .after = after, .contract = contract, .kernel = *kernel};
+    *call = (struct contract_call){.trial = trial, .after = after, .contract = contract, .program = program};
     for (int64_t b = 0; b < trial->problem.shape.batch; b++)
         call->cuts[b + 1] = call->cuts[b] + length_of(trial, contract, b);
     log_clear();
-    if (!add_all(call) || launch(call) != TG_OK)
-        outcome = damage_kind();
-    else
-        for (uint32_t i = 0; i < call->n_images; i++)
-            if (!compare(&call->images[i], is_told))
-                outcome = "numbers";
-    call_free(call);
-    free(call);
+    if (add_all(call) && add_workspace(call))
+        return call;
+    contract_end(call);
+    return NULL;
+}
+
+const char *contract_go(const struct contract_call *call, const tg_module *module, bool is_told)
+{
+    const char *outcome = "nothing";
+    log_clear();
+    if (launch(call, module) != TG_OK)
+        return damage_kind();
+    for (uint32_t i = 0; i < call->n_images; i++)
+        if (!compare(&call->images[i], is_told))
+            outcome = "numbers";
     return outcome;
 }
 
@@ -478,7 +493,9 @@ void contract_kept(const struct trial *trial, const struct trial *const *after, 
     struct kernel kernel;
     if (!tap_expect(contract_load(trial, contract, &kernel), "build: %s", log_text()))
         return;
-    const char *outcome = contract_outcome(trial, after, contract, &kernel, true);
+    struct contract_call *call = contract_begin(trial, after, contract, kernel.program);
+    const char *outcome = call ? contract_go(call, kernel.module, true) : damage_kind();
+    contract_end(call);
     if (strcmp(outcome, "nothing") == 0 || strcmp(outcome, "numbers") == 0)
         return;
     tap_expect(false, "%s: %s", outcome, log_text());

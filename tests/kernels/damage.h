@@ -36,24 +36,36 @@ struct mutant {
 #define MUTANT(call, kernel, needle, damage, text, spared, seeds, found)                                               \
     {call, kernel, {needle, damage, text}, spared, seeds, found},
 
-/* What is damaged: a program, and a run of what has become of it. */
+/* What is damaged: a program, and calls of what has become of it. */
 struct patient {
     const char *name;
     void *user;
+    int n_calls; /* of which any may find out */
     /* NULL, after a failed expectation: there is nothing to damage. */
     const tg_program *(*open)(void *user);
-    /* Yields "nothing" where all is as it must be, "numbers" where it runs and is not, else the kind of the emulator's
-     * report; of several runs the first that is one of `found`. */
-    const char *(*run)(void *user, const tg_program *program, uint64_t seed, const char *found);
+    /* Memory of one of the calls, its inputs in it; false, after messages: there is none. */
+    bool (*begin)(void *user, int call);
+    /* Launches, over memory as it was behind `begin`. Yields "nothing" where all is as it must be, "numbers" where it runs and
+     * is not, else the kind of the emulator's report. */
+    const char *(*go)(void *user, const tg_module *module);
+    void (*end)(void *user);
 };
 
-/* Loads the program, lets `run` say what comes of it, and unloads it. A fault takes all modules with it: the emulator is a
+/* What comes of a program in one of the calls: "load", or what `go` says. A fault takes all modules with it: the emulator is a
  * new one then. */
-const char *damage_outcome(const tg_program *program, const char *(*run)(void *user, tg_module *module), void *user);
+const char *damage_outcome(const struct patient *patient, const tg_program *program, int call);
 /* The kind of the report in the log. */
 const char *damage_kind(void);
 /* Of a list "a|b|c". */
 bool damage_is_one_of(const char *list, const char *name);
+
+/* ---- held.c: a call of a sound program, held before one of its kernels, from where it goes on with damaged ones ---- */
+
+/* One at a time. False after messages, or where the kernel is not launched. */
+bool held_begin(const struct patient *patient, const tg_program *program, uint32_t kernel, uint64_t seed, int call);
+/* The outcome with that text in the kernel's place. */
+const char *held_go(const char *ptx);
+void held_end(void); /* also where it did not begin */
 
 /* A test of each of the n mutants that are of this call. */
 void try_mutants(const struct patient *patient, int call, const struct mutant *mutants, size_t n);

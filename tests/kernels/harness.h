@@ -67,6 +67,8 @@ struct trial {
     int64_t n_slots;
 };
 
+struct trial_call; /* launch.c */
+
 extern struct context machine_context;
 
 /* "emu" or a GPU number. `arch`: the GPU that the emulator is; NULL: as it comes. */
@@ -108,7 +110,12 @@ void trial_close(struct trial *trial);
 /* Runs on fresh memory; outputs go to the problem. Expects guards and paddings untouched. Messages
  * of a failure are in log_text. */
 tg_status trial_run(struct trial *trial);
-/* The same, expecting success. */
+/* In steps: memory of a call, its inputs in it (NULL, with a status and messages, where there is none); launches, over memory as
+ * it was behind trial_begin, and outputs; the end of that memory. */
+tg_status trial_begin(struct trial *trial, struct trial_call **call);
+tg_status trial_go(struct trial_call *call, const tg_module *module);
+void trial_end(struct trial_call *call); /* or NULL */
+/* trial_run, expecting success. */
 bool trial_runs(struct trial *trial);
 
 /* Runs the spec, and its backward if it names one, and judges the outputs (family.c). */

@@ -187,7 +187,8 @@ static tg_status image_read(struct device_tensor *device, char *to)
 
 /* ---- the call ---- */
 
-struct device_call {
+struct trial_call {
+    struct trial *trial;
     struct device_tensor tensors[TG_MAX_TENSORS];
     tg_tensor_arg args[TG_MAX_TENSORS + 2];
     uint32_t n, n_args; /* args: the tensors, then cu and index */
@@ -196,7 +197,7 @@ struct device_call {
 };
 
 /* The input whose other end a pooled output is; NULL when it was not given. */
-static struct device_tensor *initial_of(struct device_call *call, const struct trial *trial, const tg_host_tensor *host)
+static struct device_tensor *initial_of(struct trial_call *call, const struct trial *trial, const tg_host_tensor *host)
 {
     const tg_program *program = trial->kernel.program;
     const int index = tg_program_tensor(program, host->name);
@@ -216,7 +217,7 @@ static bool is_wanted(const struct trial *trial, const tg_host_tensor *host)
     return !(trial->without_final && host->flags & TG_OPTIONAL && !host->has_tokens);
 }
 
-static tg_status call_tensor(struct device_call *call, const struct trial *trial, tg_host_tensor *host)
+static tg_status call_tensor(struct trial_call *call, const struct trial *trial, tg_host_tensor *host)
 {
     const tg_driver *driver = machine_context.machine.driver;
     if (!is_wanted(trial, host))
@@ -245,7 +246,7 @@ static tg_status call_tensor(struct device_call *call, const struct trial *trial
 }
 
 /* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
-static tg_status call_table(struct device_call *call, const struct trial *trial, const char *name, int axis,
+static tg_status call_table(struct trial_call *call, const struct trial *trial, const char *name, int axis,
                             const int64_t *numbers, int64_t n)
 {
     const tg_driver *driver = machine_context.machine.driver;
@@ -260,7 +261,7 @@ static tg_status call_table(struct device_call *call, const struct trial *trial,
     return status;
 }
 
-static tg_status call_tables(struct device_call *call, const struct trial *trial)
+static tg_status call_tables(struct trial_call *call, const struct trial *trial)
 {
     const tg_cuts *cuts = &trial->problem.cuts;
     tg_status status = TG_OK;
@@ -273,7 +274,7 @@ static tg_status call_tables(struct device_call *call, const struct trial *trial
 }
 
 /* On the emulator the workspace stays unwritten, so that reading it too early is found out. */
-static tg_status call_workspace(struct device_call *call, const struct trial *trial, const tg_sizes *sizes)
+static tg_status call_workspace(struct trial_call *call, const struct trial *trial, const tg_sizes *sizes)
 {
     const tg_driver *driver = machine_context.machine.driver;
     const uint64_t bytes = tg_workspace_bytes(trial->kernel.program, sizes);
@@ -291,7 +292,7 @@ static tg_status call_workspace(struct device_call *call, const struct trial *tr
                : status;
 }
 
-static tg_status check_workspace(const struct device_call *call)
+static tg_status check_workspace(const struct trial_call *call)
 {
     unsigned char bytes[2][GUARD];
     const tg_driver *driver = machine_context.machine.driver;
@@ -307,7 +308,7 @@ static tg_status check_workspace(const struct device_call *call)
     return status;
 }
 
-static tg_status call_fetch_all(struct device_call *call)
+static tg_status call_fetch_all(struct trial_call *call)
 {
     const tg_driver *driver = machine_context.machine.driver;
     tg_status status = check_workspace(call);
@@ -325,19 +326,8 @@ static tg_status call_fetch_all(struct device_call *call)
     return status;
 }
 
-static void call_free(struct device_call *call)
-{
-    for (uint32_t i = 0; i < call->n_args || i < call->n; i++) {
-        if (i >= call->n || !call->tensors[i].is_borrowed)
-            tg_memory_free(machine_context.machine.driver, i < call->n ? call->tensors[i].base : call->args[i].address);
-        if (i < call->n)
-            free(call->tensors[i].image);
-    }
-    tg_memory_free(machine_context.machine.driver, call->workspace);
-}
-
 /* Inputs before outputs, which may lie in their memory. */
-static tg_status call_make(struct device_call *call, struct trial *trial, const tg_sizes *sizes)
+static tg_status call_make(struct trial_call *call, struct trial *trial, const tg_sizes *sizes)
 {
     tg_problem *problem = &trial->problem;
     tg_status status = tg_sizes_check(trial->kernel.program, sizes, &log_sink);
@@ -350,25 +340,61 @@ static tg_status call_make(struct device_call *call, struct trial *trial, const 
     return status == TG_OK ? call_workspace(call, trial, sizes) : status;
 }
 
-tg_status trial_run(struct trial *trial)
+static tg_sizes sizes_of(const struct trial *trial)
 {
-    struct device_call call = {.n = 0};
-    const tg_problem *problem = &trial->problem;
-    const tg_shape *shape = &problem->shape;
-    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, trial->chunk};
+    const tg_shape *shape = &trial->problem.shape;
+    return (tg_sizes){shape->batch, shape->heads, shape->tokens, trial->chunk};
+}
+
+void trial_end(struct trial_call *call)
+{
+    for (uint32_t i = 0; call && (i < call->n_args || i < call->n); i++) {
+        if (i >= call->n || !call->tensors[i].is_borrowed)
+            tg_memory_free(machine_context.machine.driver, i < call->n ? call->tensors[i].base : call->args[i].address);
+        if (i < call->n)
+            free(call->tensors[i].image);
+    }
+    if (call)
+        tg_memory_free(machine_context.machine.driver, call->workspace);
+    free(call);
+}
+
+tg_status trial_begin(struct trial *trial, struct trial_call **begun)
+{
+    const tg_sizes sizes = sizes_of(trial);
+    struct trial_call *call = calloc(1, sizeof *call);
+    log_clear();
+    if (call)
+        call->trial = trial;
+    const tg_status status = call ? call_make(call, trial, &sizes) : TG_E_MEMORY;
+    *begun = status == TG_OK ? call : NULL;
+    if (status != TG_OK)
+        trial_end(call);
+    return status;
+}
+
+tg_status trial_go(struct trial_call *call, const tg_module *module)
+{
+    const tg_problem *problem = &call->trial->problem;
+    const tg_sizes sizes = sizes_of(call->trial);
     float scalars[TG_MAX_SCALARS];
     for (uint32_t i = 0; i < problem->n_scalars; i++)
         scalars[i] = (float)problem->scalars[i];
     log_clear();
-    tg_status status = call_make(&call, trial, &sizes);
-    if (status == TG_OK)
-        status = tg_launch(trial->kernel.module, &sizes, scalars, call.args, call.n_args, call.workspace + call.guard,
-                           NULL, &log_sink);
+    tg_status status =
+        tg_launch(module, &sizes, scalars, call->args, call->n_args, call->workspace + call->guard, NULL, &log_sink);
     if (status == TG_OK)
         status = tg_synchronize(machine_context.machine.driver, &log_sink);
+    return status == TG_OK ? call_fetch_all(call) : status;
+}
+
+tg_status trial_run(struct trial *trial)
+{
+    struct trial_call *call;
+    tg_status status = trial_begin(trial, &call);
     if (status == TG_OK)
-        status = call_fetch_all(&call);
-    call_free(&call);
+        status = trial_go(call, trial->kernel.module);
+    trial_end(call);
     return status;
 }
 

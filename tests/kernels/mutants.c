@@ -11,12 +11,11 @@
 /* ---- calls ---- */
 
 /* What is damaged. Every line runs in one or two calls, of these chunk sizes. */
-enum { MOST_CHUNKS = 2 };
 struct call_under_test {
     const char *name;
     struct spec spec;
     bool is_backward;
-    int64_t chunks[MOST_CHUNKS]; /* up to the first 0 but for the first */
+    int64_t chunks[2]; /* up to the first 0 but for the first */
     void (*change)(tg_problem *problem);
 };
 
@@ -705,6 +704,7 @@ struct under_test {
     const struct call_under_test *call;
     bool is_tried, is_open;
     struct trial forward, trial; /* the forward of a backward, or nothing */
+    struct trial_call *begun;
     tg_truth truth;
 };
 
@@ -757,31 +757,26 @@ static void close_call(struct under_test *u)
 
 /* ---- running ---- */
 
-/* "numbers", "nothing", or the kind of the emulator's report. */
-static const char *outcome_of(void *user, tg_module *module)
+/* At one of the chunk sizes. */
+static bool begin(void *user, int c)
 {
     struct under_test *u = user;
-    u->trial.kernel.module = module;
-    const tg_status status = trial_run(&u->trial);
-    u->trial.kernel.module = NULL;
-    if (status == TG_OK)
-        return outputs_match(&u->trial.problem, &u->truth, false) ? "nothing" : "numbers";
-    return damage_kind();
+    u->trial.chunk = u->call->chunks[c];
+    return trial_begin(&u->trial, &u->begun) == TG_OK;
 }
 
-/* The outcome at the first chunk size that is one of `found`, else at the last. */
-static const char *run_chunks(void *user, const tg_program *program, uint64_t seed, const char *found)
+static const char *go(void *user, const tg_module *module)
 {
     struct under_test *u = user;
-    const char *outcome = "nothing";
-    for (int c = 0; c < MOST_CHUNKS && (c == 0 || u->call->chunks[c]); c++) {
-        u->trial.chunk = u->call->chunks[c];
-        emulator_seed(seed);
-        outcome = damage_outcome(program, outcome_of, u);
-        if (damage_is_one_of(found, outcome))
-            break;
-    }
-    return outcome;
+    if (trial_go(u->begun, module) != TG_OK)
+        return damage_kind();
+    return outputs_match(&u->trial.problem, &u->truth, false) ? "nothing" : "numbers";
+}
+
+static void end(void *user)
+{
+    struct under_test *u = user;
+    trial_end(u->begun);
 }
 
 static const tg_program *open_program(void *user)
@@ -803,29 +798,30 @@ static const struct mutant mutants[] = {
 /* ---- damage to the call ---- */
 
 /* The forget gate's numbers taken for the input gate's. */
-static void swapped_gates(struct under_test *u)
+static void swapped_gates(const struct patient *patient)
 {
-    if (!has_call(u))
+    if (!patient->open(patient->user))
         return;
-    tg_program program = *u->trial.kernel.program;
+    tg_program program = *patient->open(patient->user);
     const int f = tg_program_tensor(&program, "f"), i = tg_program_tensor(&program, "i");
     for (uint32_t a = 0; a < program.kernels[0].n_args; a++) {
         tg_arg_desc *arg = &program.kernels[0].args[a];
         if (arg->kind == TG_ARG_POINTER && (arg->index == f || arg->index == i))
             arg->index = (uint8_t)(f + i - arg->index);
     }
-    tap_expect(strcmp(run_chunks(u, &program, 1, "numbers"), "numbers") == 0, "not found out");
+    tap_expect(strcmp(damage_outcome(patient, &program, 0), "numbers") == 0, "not found out");
 }
 
 /* As a wrong constant would be. */
-static void wrong_scale(struct under_test *u, double factor)
+static void wrong_scale(const struct patient *patient, double factor)
 {
-    if (!has_call(u))
+    struct under_test *u = patient->user;
+    const tg_program *program = patient->open(u);
+    if (!program)
         return;
     const double scale = u->trial.problem.scale;
     u->trial.problem.scale = scale * factor;
-    emulator_seed(1);
-    const char *outcome = damage_outcome(u->trial.kernel.program, outcome_of, u);
+    const char *outcome = damage_outcome(patient, program, 0);
     u->trial.problem.scale = scale;
     tap_expect(strcmp(outcome, "numbers") == 0, "not found out");
 }
@@ -836,15 +832,15 @@ void suite_mutants(void)
     harness_plainly(false);
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         struct under_test u = {.call = &calls[id]};
-        const struct patient patient = {u.call->name, &u, open_program, run_chunks};
+        const struct patient patient = {u.call->name, &u, u.call->chunks[1] ? 2 : 1, open_program, begin, go, end};
         try_undamaged(&patient, tell);
         try_mutants(&patient, (int)id, mutants, sizeof mutants / sizeof *mutants);
         if (id == SIG && tap_begin("mutant of the call: gates exchanged")) {
-            swapped_gates(&u);
+            swapped_gates(&patient);
             tap_end();
         }
         if (id == SIG && tap_begin("mutant of the call: scale off by 2 percent")) {
-            wrong_scale(&u, 1.02);
+            wrong_scale(&patient, 1.02);
             tap_end();
         }
         close_call(&u);

@@ -111,6 +111,7 @@ struct under_test {
     struct trial forward, backward; /* the latter of a backward alone */
     struct firsts firsts;
     struct kernel kernel; /* by the contract */
+    struct contract_call *begun;
 };
 
 static const struct trial *trial_of(const struct under_test *u)
@@ -174,20 +175,26 @@ static const tg_program *open_program(void *user)
     return tap_expect(u->is_open, "there is nothing to damage") ? u->kernel.program : NULL;
 }
 
-static const char *outcome_of(void *user, tg_module *module)
+static bool begin(void *user, int call)
 {
-    const struct under_test *u = user;
+    struct under_test *u = user;
     const struct contract *contract = &u->call->line.contract;
-    const struct kernel kernel = {.program = u->kernel.program, .module = module};
-    const struct trial *const *after = contract_is_ragged(contract) ? u->firsts.after : NULL;
-    return contract_outcome(trial_of(u), after, contract, &kernel, false);
+    (void)call;
+    u->begun =
+        contract_begin(trial_of(u), contract_is_ragged(contract) ? u->firsts.after : NULL, contract, u->kernel.program);
+    return u->begun;
 }
 
-static const char *run(void *user, const tg_program *program, uint64_t seed, const char *found)
+static const char *go(void *user, const tg_module *module)
 {
-    (void)found;
-    emulator_seed(seed);
-    return damage_outcome(program, outcome_of, user);
+    const struct under_test *u = user;
+    return contract_go(u->begun, module, false);
+}
+
+static void end(void *user)
+{
+    struct under_test *u = user;
+    contract_end(u->begun);
 }
 
 void suite_mutants_states(void)
@@ -196,7 +203,7 @@ void suite_mutants_states(void)
     harness_plainly(false);
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         u = (struct under_test){.call = &calls[id]};
-        const struct patient patient = {u.call->name, &u, open_program, run};
+        const struct patient patient = {u.call->name, &u, 1, open_program, begin, go, end};
         try_undamaged(&patient, NULL);
         try_mutants(&patient, (int)id, mutants, sizeof mutants / sizeof *mutants);
         close_call(&u);

@@ -35,11 +35,15 @@ void contract_prepare(struct trial *trial, const struct contract *contract);
 void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract);
 /* What a program must be like for it, of what a class says of states. */
 tg_shape_class contract_states(const struct contract *contract);
-/* In two steps, for programs that have changed meanwhile: that program, the harness's, who frees it; and "nothing" where all
- * is as it must be, "numbers" where it is not (which is told, if so wished), else the kind of the emulator's report. */
+/* In steps, for programs that have changed meanwhile. That program, the harness's, who frees it: */
 bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel);
-const char *contract_outcome(const struct trial *trial, const struct trial *const *after,
-                             const struct contract *contract, const struct kernel *kernel, bool is_told);
+/* A call of it in memory of its own, or NULL after messages; to be ended. */
+struct contract_call *contract_begin(const struct trial *trial, const struct trial *const *after,
+                                     const struct contract *contract, const tg_program *program);
+/* "nothing" where all is as it must be, "numbers" where it is not (which is told, if so wished), else the kind of the emulator's
+ * report. Over memory as it was behind contract_begin. */
+const char *contract_go(const struct contract_call *call, const tg_module *module, bool is_told);
+void contract_end(struct contract_call *call); /* or NULL */
 
 /* Does it take those? Which: of so many tokens of a sequence the state is wanted behind each `contract_step`, and the last. */
 bool contract_is_ragged(const struct contract *contract);
