@@ -34,6 +34,7 @@ shows() {
     local command arguments
     read -r command <"$1"
     read -ra arguments <<<"${command#\$ tegula}"
+    [[ ${arguments[0]} != explain ]] || grep -q spilled "$1" || arguments+=(--ptxas none) # which takes its time
     tegula "${arguments[@]}" 2>/dev/null | awk -v file="$1" '
         function plain(line) { sub(/^ +/, "", line); return line }
         BEGIN { getline line < file; while ((getline line < file) > 0) if (plain(line) != "...") wanted[n++] = plain(line) }

@@ -10,6 +10,7 @@
  * tried in a process of their own: what crashes or hangs it is told like the rest, and the next ones follow. */
 #include "compiler/plan.h"
 #include "declarations/declare.h"
+#include "tests/made.h"
 #include "tests/usage.h"
 
 #include <signal.h>
@@ -103,10 +104,19 @@ static void shrink(struct context *context, uint64_t seed, struct declaration *d
     }
 }
 
+/* Behind what was found: the command that finds it again, with the same kernels by LLVM. */
+static void tell_command(uint64_t seed)
+{
+    const char *of_llvm = getenv("TEGULA_OF_LLVM");
+    printf(": %s%s%sfuzz_declarations --show %llu\n", of_llvm ? "TEGULA_OF_LLVM=" : "", of_llvm ? of_llvm : "",
+           of_llvm ? " " : "", (unsigned long long)seed);
+}
+
 static void tell(uint64_t seed, const struct declaration *d, const struct result *result)
 {
-    printf("FOUND %s: fuzz_declarations --show %llu\n  %s %s\n", outcomes[result->outcome], (unsigned long long)seed,
-           result->code, result->text);
+    printf("FOUND %s", outcomes[result->outcome]);
+    tell_command(seed);
+    printf("  %s %s\n", result->code, result->text);
     print_declaration(d);
     fflush(stdout);
 }
@@ -117,6 +127,17 @@ static void limit_time(void)
     setitimer(ITIMER_PROF, &limit, NULL); /* kills the process */
 }
 
+/* A kernel that LLVM made because it had to, which is slow, and nobody would notice. */
+static void count_unknown(struct progress_of_all *all, uint64_t seed)
+{
+    char unknown[MADE_UNKNOWN];
+    if (!made_unknown(unknown))
+        return;
+    printf("FOUND tests/plain does not know %s", unknown);
+    tell_command(seed);
+    all->n_findings++;
+}
+
 /* One declaration; false when it went wrong, and with it what is left of the device. */
 static bool try_one(struct context *context, struct progress_of_all *all, uint64_t seed)
 {
@@ -124,6 +145,7 @@ static bool try_one(struct context *context, struct progress_of_all *all, uint64
     struct result result;
     declare(seed, &d);
     judge_declaration(context, seed, &d, &result);
+    count_unknown(all, seed);
     all->n[result.outcome]++;
     all->n_tried++;
     all->is_done = result.outcome != REFUSED && result.outcome != SILENT;
@@ -165,8 +187,8 @@ static void tell_crash(struct progress_of_all *all, int status)
 {
     struct declaration d;
     declare(all->seed, &d);
-    printf("FOUND %s: fuzz_declarations --show %llu\n",
-           WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "no end" : "a crash", (unsigned long long)all->seed);
+    printf("FOUND %s", WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "no end" : "a crash");
+    tell_command(all->seed);
     print_declaration(&d);
     fflush(stdout);
     all->n_findings++;

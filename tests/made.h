@@ -22,7 +22,7 @@ extern const char made_nothing[];
 /* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a
  * hundred: for tests on the emulator, where most kernels run once, and of whether code is made at all. For good; what was
  * made before stays as it is. The code that ships is compiled by most of test_compile and the corpus, and run by
- * the random declarations and the GPU. */
+ * some of the random declarations and the GPU. */
 void made_quickly(void);
 
 /* Whether most kernels that a process makes once it has opened the emulator are written down as they stand (plain/plain.h); at

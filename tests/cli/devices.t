@@ -68,7 +68,7 @@ small-tiles
 
 -- case and can be explained
 -- args
-explain mine --load $LIB/mine.so --arch sm_80 --dqk 64 --dhv 64
+explain mine --load $LIB/mine.so --arch sm_80 --dqk 64 --dhv 64 --ptxas none
 -- exit 0
 -- stdout
 small-tiles, chunk 128
@@ -95,7 +95,7 @@ grad.gx
 
 -- case a warning is no reason to refuse
 -- args
-explain unused --load $LIB/unused.so --arch sm_80 --dqk 64 --dhv 64
+explain unused --load $LIB/unused.so --arch sm_80 --dqk 64 --dhv 64 --ptxas none
 -- exit 0
 -- stdout
 REFUSED refused: TG0515 schedule refused on sm_80: kernel rows: mma.sync m16n8k8 takes f32 operands

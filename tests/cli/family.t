@@ -262,7 +262,7 @@ variants --json
 
 -- case explain shows both directions
 -- args
-explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64
+explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64 --ptxas none
 -- exit 0
 -- stdout
 mlstm-exp: mLSTM with exponential input gate
@@ -278,7 +278,7 @@ predicted for A100 at B 8, NH 16, T 8192: tfla
 
 -- case explain shows the equations of the schedule that is taken
 -- args
-explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --ptxas none
 -- exit 0
 -- stdout
 walk, chunk 64
@@ -288,16 +288,16 @@ tegula_mlstm_sig_backward_dQ:
 
 -- case wide values have gradients in parts, which a cluster adds up, or of several heads a row
 -- args
-explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512
+explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512 --ptxas none
 -- exit 0
 -- stdout
-kernels of walk-n-wide, in launch order:
+kernels of walk-n-wide, in launch order
 P 128  C 256 | dq
-kernels of walk-cluster, in launch order:
+kernels of walk-cluster, in launch order
 
 -- case neighbours that load once what they share
 -- args
-explain mlstm-sig --arch sm_90a --dqk 256 --dhv 512 --schedule walk-wide-cast
+explain mlstm-sig --arch sm_90a --dqk 256 --dhv 512 --schedule walk-wide-cast --ptxas none
 -- exit 0
 -- stdout
 M2 128 | h
@@ -305,7 +305,7 @@ grid NH*4 x B, clusters of 2
 
 -- case ... of which there is one alone
 -- args
-explain mlstm-sig --arch sm_90a --dqk 256 --dhv 128 --schedule walk-wide-cast
+explain mlstm-sig --arch sm_90a --dqk 256 --dhv 128 --schedule walk-wide-cast --ptxas none
 -- exit 0
 -- stdout
 M2 128 | h
@@ -314,7 +314,7 @@ grid NH x B
 
 -- case those that add up, too
 -- args
-explain mlstm-sig-backward --arch sm_90a --dqk 256 --dhv 512 --schedule walk-cluster-cast4
+explain mlstm-sig-backward --arch sm_90a --dqk 256 --dhv 512 --schedule walk-cluster-cast4 --ptxas none
 -- exit 0
 -- stdout
 M2 128  CM2 256 | dq
@@ -322,15 +322,15 @@ grid NH*4 x B, clusters of 4
 
 -- case the same with shared heads
 -- args
-explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512 --group 2
+explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512 --group 2 --ptxas none
 -- exit 0
 -- stdout
-kernels of walk-parts, in launch order:
+kernels of walk-parts, in launch order
 tegula_mlstm_exp_backward_dQsum: 128 threads
 
 -- case the plan of a walk says where each tile lives
 -- args
-explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan
+explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan --ptxas none
 -- exit 0
 -- stdout
 ] f32 shared at
@@ -338,7 +338,7 @@ explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan
 
 -- case explain of a kind of calls
 -- args
-explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
+explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json --ptxas none
 -- exit 0
 -- stdout
 "variant":"mamba2"
@@ -347,7 +347,7 @@ explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
 
 -- case explain of a decode step
 -- args
-explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64 --tokens 1
+explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64 --tokens 1 --ptxas none
 -- exit 0
 -- stdout
 accepted on sm_80 with bf16, dqk 32, dhv 64, at most 1 tokens
@@ -414,7 +414,7 @@ B=8 NH=16 T=8192 dqk=128 dhv=64 group=16, PREDICTED by the cost model for H200
 
 -- case a step of several tokens: what all threads compute alike is shared out among them
 -- args
-explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan
+explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan --ptxas none
 -- exit 0
 -- stdout
 kw@Lkv [chunk 8, dqk 1] f32 uniform, staged at 128, 32 bytes a step
@@ -423,7 +423,7 @@ what is uniform shared out first
 
 -- case nothing is where a step is one token
 -- args
-explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 1 --stage plan
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 1 --stage plan --ptxas none
 -- exit 0
 -- stdout
 ! shared out

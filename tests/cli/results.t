@@ -86,7 +86,7 @@ out/mlstm_sig_step.h
 
 -- case every stage can be printed
 -- args
-explain mlstm-sig --arch sm_80 --dqk 32 --dhv 64 --stage ptx
+explain mlstm-sig --arch sm_80 --dqk 32 --dhv 64 --stage ptx --ptxas none
 -- exit 0
 -- stdout
 accepted on sm_80

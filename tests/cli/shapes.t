@@ -262,7 +262,7 @@ hint: use a smaller batch, or a larger chunk
 
 -- case a program for few heads and long sequences is not that for many, and calls take either
 -- args
-compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out
+compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out --ptxas none
 -- exit 0
 -- stdout
 mlstm-sig, bf16, 2 programs of which each call takes one
@@ -277,7 +277,7 @@ out/mlstm_sig.h
 
 -- case the default is enough for some
 -- args
-compile mlstm-sig --arch sm_90a --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --no-wisdom -o out
+compile mlstm-sig --arch sm_90a --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --no-wisdom -o out --ptxas none
 -- exit 0
 -- stdout
 mlstm-sig, schedule walk (default for B 8, NH 16, T 8192), sm_90a, bf16, dqk 128, dhv 256
@@ -365,7 +365,7 @@ gated-delta, schedule step8
 
 -- case what the model expects of a call
 -- args
-explain simple-gla --arch sm_90a --shape B=2,NH=4,T=2048,dqk=64,dhv=64
+explain simple-gla --arch sm_90a --shape B=2,NH=4,T=2048,dqk=64,dhv=64 --ptxas none
 -- exit 0
 -- stdout
 predicted for H200 at B 2, NH 4, T 2048:

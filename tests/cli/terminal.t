@@ -90,7 +90,7 @@ variants
 
 -- case on a narrow one
 -- args
-explain mamba2 --arch sm_90a
+explain mamba2 --arch sm_90a --ptxas none
 -- terminal 72
 -- exit 0
 -- stdout
@@ -150,7 +150,7 @@ study transfer mlstm-sig --shape B=1,NH=1,T=16,dqk=16,dhv=16 --device emu
 
 -- case what a compiled program has
 -- args
-compile mlstm-sig --arch sm_90a --dqk 128 --dhv 256 -o out
+compile mlstm-sig --arch sm_90a --dqk 128 --dhv 256 -o out --ptxas none
 -- terminal 100
 -- exit 0
 -- stdout
@@ -166,7 +166,7 @@ explain mlstm-sig --schedule walk --dqk 512 --dhv 512 --arch sm_80
 
 -- case code is no text
 -- args
-explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --stage ptx --schedule walk
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --stage ptx --schedule walk --ptxas none
 -- terminal 40 any
 -- exit 0
 -- stdout
