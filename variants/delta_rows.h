@@ -34,10 +34,9 @@
 #define SHARED_N    "N.dhv=64 N.stages=2 "
 #define SHARED_DV   "dV.dhv=64 dV.stages=1 "
 /* By mma.sync, for dqk beyond 256: warps share the columns of a state. SMALL: chunks of 16 positions, for 99 KB of shared memory and for
- * fp32, whose states are in eight warps. */
+ * fp32. */
 #define SHARED      "walk.warps=4 walk.dhv=16 "
 #define BACK_SHARED SHARED "dV.warps=4 dV.dhv=16"
-#define FP32_SHARED "walk.warps=8 walk.dhv=16 "
 #define SMALL       SHARED "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.Lhq=16 walk.Lkv=16 "
 #define BACK_SMALL                                                                                                     \
     SMALL "dV.warps=4 dV.Lhq=16 dV.Lkv=16 dV.dhv=16 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 "    \

@@ -35,6 +35,7 @@
     "walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
 #define WIDE   WIDE_T "H.warps=2 H.Lhq=32 H.Lkv=32 H.dhv=32 "
 #define FP32   "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 H.mma=tf32x3 H.dqk=16"
+#define FP32_SHARED   "walk.warps=8 walk.dhv=16 " /* the state in eight warps */
 #define SMALL_H       "H.warps=1 H.Lhq=16 H.Lkv=16 "
 static const tg_point portable_points[] = {
     {.name = "portable"},
