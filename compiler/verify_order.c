@@ -516,6 +516,8 @@ static bool check_put(struct check *c, const struct op *op)
         return broken(c, "puts the output where some still read the other thread block's part");
     if (plan_is_made_tile(v) && v->summed && !(c->added >> op->v & 1))
         return broken(c, "puts a sum over heads that has not been made");
+    if (v->space == SPACE_FRAGMENT && c->p->shares_columns && op->a != op->v)
+        return broken(c, "puts an output over a matrix that the other group of the same rows may still read");
     if (v->space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
         return broken(c, "puts an output where another one is");
     if (v->space == SPACE_FRAGMENT && (c->stored >> op->a & 1))

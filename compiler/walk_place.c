@@ -68,11 +68,11 @@ static void put_first_free_first(const struct plan *p, uint8_t places[PLAN_MAX_V
 }
 
 /* Where each of the outputs is put on its way to memory: a place that no other takes, or a buffer of its own. All are put there
- * behind the last read of what is loaded (order.c). */
+ * behind the last read of what is loaded (order.c) by the group that puts: another that has the same rows may still read. */
 static void find_places(struct plan *p)
 {
     uint8_t places[PLAN_MAX_VALUES];
-    const uint32_t n = p->apart ? 0 : list_places(p, places);
+    const uint32_t n = p->apart || p->shares_columns ? 0 : list_places(p, places);
     bool taken[TG_MAX_TILES] = {false}; /* a tensor read at query and at key positions is one tile */
     if (p->adds)
         put_first_free_first(p, places, n);

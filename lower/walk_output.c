@@ -136,7 +136,6 @@ static void put_output(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef x[WALK_TILE / 2];
     take(e, w, op->v, x);
     const uint32_t rows = rows_of(e, op);
-    w->place[op->v] = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
     LLVMValueRef to = owned_address(e, w, op->a), first = first_row(e, op);
     if (first)
         to = add(e, to, mul(e, first, imm(e, WALK_SPAN_BYTES)));
@@ -154,6 +153,7 @@ void walk_put(struct emit *e, struct walk *w, const struct op *op)
         put_tile(e, w, op);
         return;
     }
+    w->place[op->v] = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
     LLVMBasicBlockRef once = begin_one_of_rows(e, w);
     put_output(e, w, op);
     end_one_of_rows(e, once);
