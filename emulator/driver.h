@@ -26,7 +26,7 @@ struct driver {
     struct report report;
     CUresult report_result; /* the error that the report explains */
     CUresult sticky;
-    u64 n_launches; /* since the configuration or all of memory was set */
+    u64 n_launches; /* since tgemu_configure or tgemu_reset */
 };
 
 extern struct driver driver;
