@@ -9,7 +9,7 @@
 #include <string.h>
 
 static struct {
-    const struct patient *patient; /* NULL: nothing is held */
+    const struct patient *patient;
     const tg_program *program;
     uint32_t kernel;
     tg_driver *machine, driver; /* the machine's, and one with functions of ours */
@@ -101,7 +101,7 @@ static tg_module *load_alone(const char *ptx)
     tg_module *module;
     program = *held.program;
     program.kernels[0] = held.program->kernels[held.kernel];
-    program.kernels[0].ptx = (char *)ptx;
+    program.kernels[0].ptx = ptx;
     program.kernels[0].ptx_bytes = strlen(ptx);
     program.n_kernels = 1;
     return tg_load(&held.driver, &program, &module, &log_sink) == TG_OK ? module : NULL;
@@ -128,5 +128,4 @@ void held_end(void)
         held.patient->end(held.patient->user);
     tg_unload(held.module);
     machine_context.machine.driver = held.machine;
-    held.patient = NULL;
 }

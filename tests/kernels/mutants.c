@@ -800,15 +800,17 @@ static const struct mutant mutants[] = {
 /* The forget gate's numbers taken for the input gate's. */
 static void swapped_gates(const struct patient *patient)
 {
-    if (!patient->open(patient->user))
+    const tg_program *whole = patient->open(patient->user);
+    if (!whole)
         return;
-    tg_program program = *patient->open(patient->user);
+    tg_program program = *whole;
     const int f = tg_program_tensor(&program, "f"), i = tg_program_tensor(&program, "i");
     for (uint32_t a = 0; a < program.kernels[0].n_args; a++) {
         tg_arg_desc *arg = &program.kernels[0].args[a];
         if (arg->kind == TG_ARG_POINTER && (arg->index == f || arg->index == i))
             arg->index = (uint8_t)(f + i - arg->index);
     }
+    emulator_seed(1);
     tap_expect(strcmp(damage_outcome(patient, &program, 0), "numbers") == 0, "not found out");
 }
 
@@ -821,6 +823,7 @@ static void wrong_scale(const struct patient *patient, double factor)
         return;
     const double scale = u->trial.problem.scale;
     u->trial.problem.scale = scale * factor;
+    emulator_seed(1);
     const char *outcome = damage_outcome(patient, program, 0);
     u->trial.problem.scale = scale;
     tap_expect(strcmp(outcome, "numbers") == 0, "not found out");
