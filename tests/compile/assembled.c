@@ -253,15 +253,15 @@ void assembled_begin(const char *ptxas, const char *record, const char *list)
     sort_lines();
 }
 
-/* Where kernels are chosen to be made again, the others must not all be made anew: that takes a quarter of an hour. With
+/* Where kernels are chosen to be made again, the others must not be made anew: a tenth of them is a minute and a half. With
  * another LLVM none is on record. */
 void assembled_end(void)
 {
     const unsigned found = atomic_load(&n_recorded) + atomic_load(&n_again), new = atomic_load(&n_new);
     printf("# ptxas %s: %u kernels are on record, %u of those were made again, %u are not on record%s\n",
            *version ? version : "(none)", found, atomic_load(&n_again), new, new ? ": ./dev assembled" : "");
-    if (tap_begin("most kernels are on record")) {
-        tap_expect(!percent || !found || new < found, "%u kernels are on record, %u are not: run ./dev assembled",
+    if (tap_begin("nearly all kernels are on record")) {
+        tap_expect(!percent || !found || new < found / 20, "%u kernels are on record, %u are not: run ./dev assembled",
                    found, new);
         tap_end();
     }
