@@ -77,6 +77,8 @@ static const double walk_step_seconds = 0.75e-6, made_step_seconds = 0.45e-6; /*
 static const double add_up_seconds = 0.3e-6, one_stage_seconds = 1.6e-6;
 /* ... and of makers of rows, for each code of what these are made by: instructions that wait for one another. */
 static const double row_code_seconds = 72e-9;
+static const double turn_seconds =
+    2.9e-6; /* ... and in a ring of two of loads and stores, while neither they nor who walks has the stage */
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
@@ -426,7 +428,7 @@ static double state_seconds(const struct plan *p)
     return elements(p, &p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
-/* What makers take for the rows of a chunk. In a ring of two they and those who walk take turns at a stage, while the other is filled. */
+/* What makers take for the rows of a chunk. In a ring of two they and those who walk take turns at a stage, each half the time at the other. */
 static double row_seconds(const struct plan *p)
 {
     double seconds = 0;
@@ -461,8 +463,8 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
                           : p->makes_segments && !plan_makes_tiles(p)
                               ? hypot(work->steps * linear_step_seconds, products)
-                          : p->nests[0].stages > 2 ? fmax(walks, rows)
-                                                   : walks + rows;
+                          : rows > 0 && p->nests[0].stages == 2 ? (walks + rows + work->steps * turn_seconds) / 2
+                                                                : fmax(walks, rows);
     return block_seconds + (enters ? state_seconds(p) : 0) + chunks + work->sums / walk_sum_rate +
            work->state_sums / state_sum_rate;
 }

@@ -272,14 +272,16 @@ static void put_make(struct order *o)
     order_put(o, OP_END);
 }
 
-/* A ring of one stage would never be filled again. Who shares loads with a cluster waits as it goes. */
+/* A ring of one stage would never be filled again. Who shares loads with a cluster waits as it goes. In a ring of two whose rows are made
+ * those who walk and those who make take turns at a stage: it is left in its own step, or its rows would be made a step later. */
 static bool can_lag(const struct order *o)
 {
     const struct plan *p = o->p;
+    const bool turns = plan_makes_rows(p) && p->nests[0].stages == 2;
     bool stores = false;
     for (uint32_t i = o->begin; i < o->end; i++)
         stores |= order_stores_output(p, &o->from[i]);
-    return stores && !p->apart && p->nests[0].stages > 1 && !plan_shares(p);
+    return stores && !p->apart && p->nests[0].stages > 1 && !plan_shares(p) && !turns;
 }
 
 static void find_chunk(struct order *o)

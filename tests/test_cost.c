@@ -70,6 +70,8 @@ static bool is_before_composing;
 static bool is_before_holding;
 /* ... or from before parts of a sum had their numbers of dqk or dhv side by side: and of what makes such a sum in parts. */
 static bool is_before_rows;
+/* ... or from before a ring of two whose rows are made was left in its own step: and of all `-made`. */
+static bool is_before_turns;
 
 /* ... and the GPU. */
 static const tg_target *measured_on;
@@ -158,7 +160,8 @@ static bool is_of_fragments(const char *variant, const char *schedule)
 static bool is_former(const char *variant, const char *schedule)
 {
     const bool has_normaliser = strcmp(variant, "mlstm-exp") == 0 || strcmp(variant, "mlstm-sig-norm") == 0;
-    if (is_of_fragments(variant, schedule) || (is_before_composing && strncmp(schedule, "segments", 8) == 0))
+    if (is_of_fragments(variant, schedule) || (is_before_composing && strncmp(schedule, "segments", 8) == 0) ||
+        (is_before_turns && strstr(schedule, "-made")))
         return true;
     return is_before_holding && !strchr(schedule, ' ') && strncmp(schedule, "step", 4) == 0 &&
            (!has_normaliser || strcmp(schedule, "step") == 0);
@@ -312,6 +315,7 @@ static void read_results(const char *path, enum kind kind)
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
         is_before_rows = line && strcmp(string(line, "date"), "2026-11-28") < 0;
+        is_before_turns = line && strcmp(string(line, "date"), "2026-11-30T08") < 0;
         measured_on = gpu_of(line);
         if (kind == TUNED && line && json_object_get(line, "ratio"))
             add_tuned(line);
