@@ -274,7 +274,7 @@ static bool place_roomy(struct plan *p)
     place_as(p, fewest, false);
     const uint32_t resident = walk_resident(p);
     for (uint32_t stages = p->row->stages ? fewest : MOST_STAGES; stages >= fewest; stages--)
-        for (int apart = can_be_apart(p), last = apart && p->shares_columns; apart >= last; apart--) {
+        for (int apart = can_be_apart(p); apart >= 0; apart--) {
             place_as(p, stages, apart);
             if (p->shared_bytes <= p->target->shared_optin && walk_resident(p) >= resident)
                 return true;
