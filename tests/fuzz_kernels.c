@@ -109,8 +109,11 @@ static bool cancels(const struct drawn *drawn, const tg_variant *variant)
     const bool is_saturated = spec->gates != ORDINARY && spec->gates != MASKED;
     if (decays_by_channel(variant))
         return is_saturated || drawn->longest <= 1;
-    return (strncmp(spec->variant, "nla", 3) == 0 && drawn->longest <= 1) ||
-           (strcmp(spec->variant, "mlstm-exp") == 0 && spec->io == TG_F16 && is_saturated);
+    const bool is_exp = strcmp(spec->variant, "mlstm-exp") == 0,
+               is_divided = is_exp || strcmp(spec->variant, "mlstm-sig-norm") == 0;
+    if (drawn->longest <= 1 && (strncmp(spec->variant, "nla", 3) == 0 || (is_divided && is_saturated)))
+        return true;
+    return is_exp && spec->io == TG_F16 && is_saturated;
 }
 
 /* A schedule that keeps tensors, if the variant has any, and what goes with it backward. */
