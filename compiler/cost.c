@@ -75,10 +75,9 @@ static const double walk_step_seconds = 0.75e-6, made_step_seconds = 0.45e-6; /*
 /* ... and where two groups share the columns of a state, of each sum that they add up; where a ring has one stage, until the next
  * chunk is there. */
 static const double add_up_seconds = 0.3e-6, one_stage_seconds = 1.6e-6;
-/* ... and of makers of rows, for each code of what these are made by: instructions that wait for one another. */
-static const double row_code_seconds = 72e-9;
-static const double turn_seconds =
-    2.9e-6; /* ... and in a ring of two of loads and stores, while neither they nor who walks has the stage */
+/* ... and of makers of rows, for each code of what these are made by: instructions that wait for one another. And in a ring of two of a
+ * stage's loads and stores, while neither they nor those who walk have it. */
+static const double row_code_seconds = 72e-9, turn_seconds = 2.9e-6;
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */

@@ -101,19 +101,16 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less, so that nobody's roundings resolve these? Of tokens that are alone and divided by what
- * normalises them, or have decays of channels; where gates are saturated, of decays of channels, and in f16 of what mlstm-exp divides by
- * next to nothing (docs/limits.md). */
+ * normalises them, or have decays of channels; where gates are saturated, of decays of channels, of lone tokens of mlstm-exp, and in f16
+ * of what it divides by next to nothing (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;
-    const bool is_saturated = spec->gates != ORDINARY && spec->gates != MASKED;
+    const bool is_saturated = spec->gates != ORDINARY && spec->gates != MASKED, is_alone = drawn->longest <= 1;
     if (decays_by_channel(variant))
-        return is_saturated || drawn->longest <= 1;
-    const bool is_exp = strcmp(spec->variant, "mlstm-exp") == 0,
-               is_divided = is_exp || strcmp(spec->variant, "mlstm-sig-norm") == 0;
-    if (drawn->longest <= 1 && (strncmp(spec->variant, "nla", 3) == 0 || (is_divided && is_saturated)))
-        return true;
-    return is_exp && spec->io == TG_F16 && is_saturated;
+        return is_saturated || is_alone;
+    return (strncmp(spec->variant, "nla", 3) == 0 && is_alone) ||
+           (strcmp(spec->variant, "mlstm-exp") == 0 && is_saturated && (is_alone || spec->io == TG_F16));
 }
 
 /* A schedule that keeps tensors, if the variant has any, and what goes with it backward. */
