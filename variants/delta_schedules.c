@@ -77,9 +77,9 @@ static const tg_point back_portable_points[] = {
 static const tg_schedule back_portable = {
     SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
     .rows = {GATE_ROW, T_OF((T_, PT)), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
-             {ROW("dQ", (DQ, RX, RE)), PRODUCTS(2), KEYS},
-             {ROW("dKr", (DKR, GX, LE, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
-             {ROW("dK", (DK, KX, CE, CL)), PRODUCTS(2), KEYS},
+             {ROW("dQ", (DQ, QD)), PRODUCTS(2), KEYS},
+             {ROW("dKr", (DKR, GX, LE, RV, ZD)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
+             {ROW("dK", (DK, KX, KD)), PRODUCTS(2), KEYS},
              {ROW("product", (XI)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(64)}},
              GATE_GRADIENT_ROW},
 };
@@ -179,9 +179,9 @@ static const tg_point back_walk_points[] = {
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},
              END_ROW,
-             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), KEY_WALK},
+             {ROW("dK", (DK, DS0, KX, KD, SK)), KEY_WALK},
              WALKED_GATE_ROWS},
 };
 
@@ -191,9 +191,9 @@ static const tg_point back_apart_points[] = {{.name = "walk-apart"}, {.name = "w
 static const tg_schedule back_apart = {
     SCHEDULE("walk-apart"), .chunk = 64, .points = back_apart_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},
              END_ROW,
-             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
+             {ROW("dK", (DKW, DS0, KX, KD, SK)), KEY_WALK},
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
              WALKED_GATE_ROWS},
 };
@@ -214,10 +214,10 @@ static const tg_point back_grouped_points[] = {
     {.name = NULL},
 };
 #define GROUPED_KEY_ROWS                                                                                               \
-    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},                                                         \
+    {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},                                                         \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     END_ROW,                                                                                                           \
-    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, KEY_WALK},                                                     \
+    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, KEY_WALK},                                                     \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     WALKED_GATE_ROWS
 /* The thread blocks of two heads that share queries and keys are a cluster, which adds up dQ and dK. */
@@ -239,9 +239,9 @@ static const tg_point back_paired_points[] = {
 static const tg_schedule back_paired = {
     SCHEDULE("walk-paired"), .chunk = 64, .points = back_paired_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), ON_WARPGROUPS(2), PAIRED},
+             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), ON_WARPGROUPS(2), PAIRED},
              END_ROW,
-             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), ON_WARPGROUPS(2), PAIRED},
+             {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), PAIRED},
              WALKED_GATE_ROWS},
 };
 
@@ -279,14 +279,14 @@ static const tg_schedule back_parted = {
     {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
     GATE_GRADIENT_ROW
 #define CUT_KEY_ROWS                                                                                                   \
-    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
+    {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
-    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                   \
+    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                   \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     CUT_GATE_ROWS
 #define CUT_PAIRED_ROWS                                                                                                \
-    {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
-    {ROW("dK", (DK, DS0, KX, CE, CL, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                              \
+    {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
+    {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                              \
     CUT_GATE_ROWS
 static const tg_point back_cut_keys_points[] = {
     {.name = "segments", .changes = SPLIT " seg=16"},
