@@ -167,18 +167,27 @@ static void make_room(void)
         unload(oldest);
 }
 
+/* A new one, or the one whose last use is longest ago, which no trial has open then. */
+static struct program *make_place(void)
+{
+    if (n_programs < MAX_PROGRAMS)
+        return &programs[n_programs++];
+    struct program *oldest = programs;
+    for (size_t i = 1; i < n_programs; i++)
+        if (programs[i].last_use < oldest->last_use)
+            oldest = &programs[i];
+    unload(oldest);
+    tg_program_free(oldest->program);
+    return oldest;
+}
+
 static struct program *make_program(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
                                     const char *key)
 {
-    struct program *made = &programs[n_programs];
     struct kernel kernel;
-    if (n_programs == MAX_PROGRAMS) {
-        tg_report(&log_sink, TG_ERROR, NULL, NULL, 0, NULL, "MAX_PROGRAMS: expected more than %d", MAX_PROGRAMS);
-        return NULL;
-    }
     if (!kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
         return NULL;
-    n_programs++;
+    struct program *made = make_place();
     *made =
         (struct program){.variant = variant, .program = kernel.program, .module = kernel.module, .is_plain = is_plain};
     snprintf(made->key, sizeof made->key, "%s", key);
