@@ -217,7 +217,7 @@ static const tg_point back_grouped_points[] = {
     {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},                                                         \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     END_ROW,                                                                                                           \
-    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, KEY_WALK},                                                     \
+    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, KEY_WALK},                                                         \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     WALKED_GATE_ROWS
 /* The thread blocks of two heads that share queries and keys are a cluster, which adds up dQ and dK. */
@@ -281,12 +281,12 @@ static const tg_schedule back_parted = {
 #define CUT_KEY_ROWS                                                                                                   \
     {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
-    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                   \
+    {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                       \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     CUT_GATE_ROWS
 #define CUT_PAIRED_ROWS                                                                                                \
     {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
-    {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                              \
+    {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                                  \
     CUT_GATE_ROWS
 static const tg_point back_cut_keys_points[] = {
     {.name = "segments", .changes = SPLIT " seg=16"},
