@@ -231,6 +231,10 @@ void matrix_load_b(const struct cta *c, const struct operand_units *units, const
                    float out[16][256]);
 
 /* multiply.c */
+struct mma_tiles {
+    float a[16][16], b[16][8], d[16][8];
+};
+void mma_multiply(struct mma_tiles *t, u32 depth); /* d += a b */
 struct wgmma_tiles {
     float a[64][16];
     float b[16][256]; /* of eight columns the even ones first */

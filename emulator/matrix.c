@@ -9,41 +9,15 @@
  * 65,536 tokens that are added one behind the other lose 5e-4 of their sum. Hardware keeps a few bits
  * fewer or more of the sum, in an order it does not tell. */
 #include "float_bits.h"
+#include "hopper.h"
 
 #define RUN(id)                                                                                                        \
     insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
-struct tiles {
-    float a[16][16], b[16][8], d[16][8];
-};
-
-/* x + y, cut off where fp32 ends: what is lost in the nearest sum has the other sign where that is too large. */
-static inline __attribute__((always_inline)) float add_cut(float x, float y)
-{
-    const float sum = x + y, of_y = sum - x, lost = (x - (sum - of_y)) + (y - of_y);
-    const u32 is_finite = (float_bits(sum) & 0x7f800000u) != 0x7f800000u;
-    return bits_float(float_bits(sum) - (is_finite & (sum * lost < 0)));
-}
-
-/* Four rows at a time, so that their sums do not wait for each other. */
-CLONES static void multiply(struct tiles *t, u32 depth)
-{
-    for (u32 i = 0; i < 16; i += 4) {
-        float sum[4][8] = {{0}};
-        for (u32 k = 0; k < depth; k++)
-            for (u32 r = 0; r < 4; r++)
-                for (u32 j = 0; j < 8; j++)
-                    sum[r][j] += t->a[i + r][k] * t->b[k][j];
-        for (u32 r = 0; r < 4; r++)
-            for (u32 j = 0; j < 8; j++)
-                t->d[i + r][j] = add_cut(t->d[i + r][j], sum[r][j]);
-    }
-}
-
 /* Two columns a register; depth / 4 registers for A, depth / 8 for B. */
 static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
-                                                         bool is_half, struct tiles *t)
+                                                         bool is_half, struct mma_tiles *t)
 {
     float low[LANES], high[LANES];
     for (u32 r = 0; r < depth / 4 + depth / 8; r++) {
@@ -67,7 +41,7 @@ static inline __attribute__((always_inline)) void unpack(const struct warp *w, c
 }
 
 CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth, bool is_half,
-                                struct tiles *t)
+                                struct mma_tiles *t)
 {
     if (is_half)
         unpack(w, a, b, depth, true, t);
@@ -76,7 +50,7 @@ CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b
 }
 
 /* The hardware does not look at the low 13 bits. */
-static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth, struct tiles *t)
+static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth, struct mma_tiles *t)
 {
     for (u32 l = 0; l < LANES; l++) {
         for (u32 r = 0; r < depth / 2; r++)
@@ -86,14 +60,14 @@ static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 de
     }
 }
 
-static void unpack_c(const struct warp *w, const u32 *c, struct tiles *t)
+static void unpack_c(const struct warp *w, const u32 *c, struct mma_tiles *t)
 {
     for (u32 r = 0; r < 4; r++)
         for (u32 l = 0; l < LANES; l++)
             t->d[l / 4 + (r >> 1) * 8][l % 4 * 2 + (r & 1)] = bits_float(row32(w, c[r])[l]);
 }
 
-static void pack_d(struct warp *w, const u32 *d, const struct tiles *t)
+static void pack_d(struct warp *w, const u32 *d, const struct mma_tiles *t)
 {
     for (u32 r = 0; r < 4; r++)
         for (u32 l = 0; l < LANES; l++)
@@ -102,13 +76,13 @@ static void pack_d(struct warp *w, const u32 *d, const struct tiles *t)
 
 static void mma_pairs(struct warp *w, const struct insn *in, u32 mask, u32 depth)
 {
-    struct tiles t;
+    struct mma_tiles t;
     const u32 *a = in->op + 4, *b = a + depth / 4, *c = b + depth / 8;
     if (!is_convergent(w, in, mask))
         return;
     unpack_pairs(w, a, b, depth, in->mod[MOD_FROM] == TYPE_F16, &t);
     unpack_c(w, c, &t);
-    multiply(&t, depth);
+    mma_multiply(&t, depth);
     pack_d(w, in->op, &t);
     w->cta->counters->mma++;
 }
@@ -126,7 +100,7 @@ RUN(mma_k8)
 /* f16 accumulators: pairs of columns in a register; the sum is rounded once, at the end. */
 RUN(mma_k16_f16)
 {
-    struct tiles t;
+    struct mma_tiles t;
     const u32 *c = in->op + 8;
     if (!is_convergent(w, in, mask))
         return;
@@ -135,7 +109,7 @@ RUN(mma_k16_f16)
         for (u32 r = 0; r < 4; r++)
             t.d[l / 4 + (r >> 1) * 8][l % 4 * 2 + (r & 1)] =
                 half_to_float((u16)(row32(w, c[r >> 1])[l] >> 16 * (r & 1)));
-    multiply(&t, 16);
+    mma_multiply(&t, 16);
     for (u32 l = 0; l < LANES; l++)
         for (u32 r = 0; r < 2; r++)
             row32(w, in->op[r])[l] = float_to_half(t.d[l / 4 + r * 8][l % 4 * 2]) |
@@ -145,13 +119,13 @@ RUN(mma_k16_f16)
 
 static void mma_tf32(struct warp *w, const struct insn *in, u32 mask, u32 depth)
 {
-    struct tiles t;
+    struct mma_tiles t;
     const u32 *a = in->op + 4, *b = a + depth / 2, *c = b + depth / 4;
     if (!is_convergent(w, in, mask))
         return;
     unpack_tf32(w, a, b, depth, &t);
     unpack_c(w, c, &t);
-    multiply(&t, depth);
+    mma_multiply(&t, depth);
     pack_d(w, in->op, &t);
     w->cta->counters->mma++;
 }

@@ -511,6 +511,8 @@ static u32 passes(const u64 *address, u32 mask, u32 bytes)
 void count_wavefronts(struct cta *c, const u64 *address, u32 mask, u32 bytes)
 {
     const u32 lanes = bytes <= 4 ? 32 : 128 / bytes;
+    if (!(c->launch->config->checks & TGEMU_COUNT_BANKS))
+        return;
     for (u32 first = 0; first < LANES; first += lanes) {
         const u32 part = mask & (lanes == 32 ? FULL_MASK : ((1u << lanes) - 1) << first);
         if (!part)

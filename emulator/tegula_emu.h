@@ -49,6 +49,7 @@ enum tgemu_check {
                    to those that one, or wgmma, will read */
     TGEMU_CHECK_GLOBAL = 1 << 3,    /* two warps of one launch storing to the same global word, or one reading it */
     TGEMU_CHECK_ALL = 0xf,
+    TGEMU_COUNT_BANKS = 1 << 4, /* no check: shared_wavefronts and bank_conflicts are counted, which takes time */
 };
 
 struct tgemu_config {
@@ -60,7 +61,7 @@ struct tgemu_config {
     int sm_count;        /* what the device reports; execution does not depend on it */
     int threads;         /* CPU threads for clusters; 0 = as many as there are cores */
     uint64_t step_limit; /* warp instructions a CTA may execute before it counts as an endless loop */
-    unsigned checks;     /* enum tgemu_check, or-ed */
+    unsigned checks;     /* enum tgemu_check, or-ed; TGEMU_CHECK_ALL at first */
 };
 
 struct tgemu_counters {
@@ -70,7 +71,7 @@ struct tgemu_counters {
     uint64_t lane_instructions;  /* the same, times the lanes which took part */
     uint64_t global_load_bytes;  /* ld and cp.async from global memory, counted by lane */
     uint64_t global_store_bytes; /* st, and red and atom, to global memory */
-    uint64_t shared_wavefronts;  /* passes through the shared memory banks */
+    uint64_t shared_wavefronts;  /* passes through the shared memory banks; 0 without TGEMU_COUNT_BANKS */
     uint64_t bank_conflicts;     /* of these, the passes which a conflict-free layout would not need */
     uint64_t mma;                /* mma.sync, per warp */
     uint64_t barriers;           /* of CTAs and clusters, completed */

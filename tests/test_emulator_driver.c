@@ -154,9 +154,13 @@ void test_counters(void *unused)
         {"shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\nst.shared.v2.u32 [%r3], {%r1, %r1};", 2, 0},
     };
     struct tgemu_counters c = {.struct_size = sizeof c};
+    struct tgemu_config config;
     char body[1024];
     if (!cu.is_emulated)
         skip();
+    cu.tgemu_get_config(&config);
+    config.checks |= TGEMU_COUNT_BANKS;
+    assert_int_equal(cu.tgemu_configure(&config), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fresh();
         sprintf(body, "mov.u32 %%r2, smem;\n%s", cases[i].body);
@@ -165,6 +169,8 @@ void test_counters(void *unused)
         assert_int_equal(c.shared_wavefronts, cases[i].wavefronts);
         assert_int_equal(c.bank_conflicts, cases[i].conflicts);
     }
+    config.checks &= ~(unsigned)TGEMU_COUNT_BANKS;
+    assert_int_equal(cu.tgemu_configure(&config), 0);
     fresh();
     ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0,
                 NULL, 0));
