@@ -46,14 +46,14 @@ make_project() { # SOURCE FOLDER OPTION...
     cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release "${@:3}" && cmake --build "$2"
 }
 
-# Every header alone, as C and as C++, with the installed folder only. oracle_head.h is for scalar_oracle.c, which is C.
+# Every header alone, as C and as C++, with the installed folder only. oracle_head.h and oracle_rows.h are for scalar_oracle.c, which is C.
 headers() {
     local header
     [[ -f $prefix/include/tegula/runtime/runtime.h ]] || return
     for header in $(cd "$prefix/include" && find tegula -name '*.h'); do
         echo "#include <$header>" >"$work/one.c"
         cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" "$work/one.c" || return
-        [[ $header == */oracle_head.h ]] ||
+        [[ $header == */oracle_*.h ]] ||
             c++ -std=c++14 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" -x c++ "$work/one.c" || return
     done
 }

@@ -1,6 +1,7 @@
 /* variants/delta_oracle.c - the delta rule and its adjoint, token by token, in fp64. */
 #include "variants/delta_oracle.h"
 #include "variants/oracle_head.h"
+#include "variants/oracle_rows.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -63,20 +64,18 @@ static void step(struct walk *w, int64_t t, double *decayed)
     const int64_t dqk = c->dqk, dhv = c->dhv;
     const double *k = c->in[K] + (w->at.shared + t) * dqk, *v = c->in[V] + (w->at.first + t) * dhv;
     const double beta = c->in[BETA][w->at.first + t];
+    double decay = 1;
     for (int64_t i = 0; i < dqk; i++) {
-        const double decay = decay_of(w, t, i);
-        for (int64_t j = 0; j < dhv; j++)
-            w->s[i * dhv + j] *= decay;
+        decay = i && !w->how->of_channel ? decay : decay_of(w, t, i);
+        oracle_scale(w->s + i * dhv, decay, dhv);
     }
     if (decayed)
         memcpy(decayed, w->s, (size_t)(dqk * dhv) * sizeof *decayed);
     memcpy(w->u, v, (size_t)dhv * sizeof *v);
     for (int64_t i = 0; i < dqk; i++)
-        for (int64_t j = 0; j < dhv; j++)
-            w->u[j] -= k[i] * w->s[i * dhv + j];
+        oracle_add(w->u, w->s + i * dhv, -k[i], dhv);
     for (int64_t i = 0; i < dqk; i++)
-        for (int64_t j = 0; j < dhv; j++)
-            w->s[i * dhv + j] += k[i] * beta * w->u[j];
+        oracle_add(w->s + i * dhv, w->u, k[i] * beta, dhv);
 }
 
 static void read_out(const struct walk *w, int64_t t)
@@ -87,8 +86,7 @@ static void read_out(const struct walk *w, int64_t t)
     double *h = c->out[H] + (w->at.first + t) * dhv;
     memset(h, 0, (size_t)dhv * sizeof *h);
     for (int64_t i = 0; i < c->dqk; i++)
-        for (int64_t j = 0; j < dhv; j++)
-            h[j] += c->scalars[0] * q[i] * w->s[i * dhv + j];
+        oracle_add(h, w->s + i * dhv, c->scalars[0] * q[i], dhv);
 }
 
 void tg_delta_recurrence(const tg_oracle_call *call, const struct delta_oracle *how)
@@ -126,34 +124,28 @@ static void step_back(struct walk *w, int64_t t, const double *decayed)
     const int64_t dqk = c->dqk, dhv = c->dhv, row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * dqk, *k = c->in[K] + shared * dqk, *dh = c->in[DH] + row * dhv;
     const double beta = c->in[BETA][row], scale = c->scalars[0];
-    double dbeta = 0;
     load(w->u, c->in[V] + row * dhv, dhv);
     load(w->du, NULL, dhv);
     for (int64_t i = 0; i < dqk; i++)
-        for (int64_t j = 0; j < dhv; j++)
-            w->u[j] -= k[i] * decayed[i * dhv + j];
-    for (int64_t i = 0; i < dqk; i++)
-        for (int64_t j = 0; j < dhv; j++) {
-            const double after = decayed[i * dhv + j] + k[i] * beta * w->u[j];
-            add(c->out[DQ], shared * dqk + i, scale * after * dh[j]);
-            w->ds[i * dhv + j] += scale * q[i] * dh[j];
-            w->du[j] += k[i] * w->ds[i * dhv + j];
-        }
-    for (int64_t j = 0; j < dhv; j++) {
-        dbeta += w->du[j] * w->u[j];
-        w->du[j] *= beta;
+        oracle_add(w->u, decayed + i * dhv, -k[i], dhv);
+    const double udh = oracle_dot(w->u, dh, dhv);
+    for (int64_t i = 0; i < dqk; i++) { /* the state behind the token is decayed + k beta u */
+        double *ds = w->ds + i * dhv;
+        add(c->out[DQ], shared * dqk + i, scale * (oracle_dot(decayed + i * dhv, dh, dhv) + k[i] * beta * udh));
+        oracle_add(ds, dh, scale * q[i], dhv);
+        oracle_add(w->du, ds, k[i], dhv);
     }
+    const double dbeta = oracle_dot(w->du, w->u, dhv);
+    oracle_scale(w->du, beta, dhv);
+    double decay = 1;
     for (int64_t i = 0; i < dqk; i++) {
-        const double decay = decay_of(w, t, i);
-        double da = 0;
-        for (int64_t j = 0; j < dhv; j++) {
-            double *ds = &w->ds[i * dhv + j];
-            add(c->out[DK], shared * dqk + i, *ds * beta * w->u[j] - decayed[i * dhv + j] * w->du[j]);
-            *ds -= k[i] * w->du[j];
-            da += *ds * decayed[i * dhv + j];
-            *ds *= decay;
-        }
-        add(w->how->dlog_decay ? c->out[w->how->dlog_decay] : NULL, decay_at(w, t, i), da);
+        const double *before = decayed + i * dhv;
+        double *ds = w->ds + i * dhv;
+        add(c->out[DK], shared * dqk + i, beta * oracle_dot(ds, w->u, dhv) - oracle_dot(before, w->du, dhv));
+        oracle_add(ds, w->du, -k[i], dhv);
+        add(w->how->dlog_decay ? c->out[w->how->dlog_decay] : NULL, decay_at(w, t, i), oracle_dot(ds, before, dhv));
+        decay = i && !w->how->of_channel ? decay : decay_of(w, t, i);
+        oracle_scale(ds, decay, dhv);
     }
     if (c->out[DV])
         load(c->out[DV] + row * dhv, w->du, dhv);

@@ -3,6 +3,7 @@
  * less what the token has added: the adjoint walks back without checkpoints. A NaN so stays in the states before it. */
 #include "variants/nla.h"
 #include "variants/oracle_head.h"
+#include "variants/oracle_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,20 +25,6 @@ struct head {
     double *o, *dnum; /* [dhv] */
     double *dx;       /* [dqk] */
 };
-
-static double dot(const double *a, const double *b, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-static void add(double *sum, const double *x, double factor, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        sum[i] += factor * x[i];
-}
 
 /* ---- memory and sizes ---- */
 
@@ -120,7 +107,7 @@ static double normalise(const struct head *h, int tile, int64_t t, double *to)
 {
     const int64_t dqk = h->call->dqk;
     const double *x = h->call->in[tile] + (h->place.shared + t) * dqk;
-    const double factor = 1 / sqrt(dot(x, x, dqk) + h->call->scalars[EPS]);
+    const double factor = 1 / sqrt(oracle_dot(x, x, dqk) + h->call->scalars[EPS]);
     for (int64_t i = 0; i < dqk; i++)
         to[i] = factor * x[i];
     return factor;
@@ -131,7 +118,7 @@ static void normalise_back(const struct head *h, int tile, int64_t t, const doub
 {
     const int64_t dqk = h->call->dqk;
     double *to = h->call->out[tile] ? h->call->out[tile] + (h->place.shared + t) * dqk : NULL;
-    const double along = dot(row, h->dx, dqk);
+    const double along = oracle_dot(row, h->dx, dqk);
     for (int64_t i = 0; to && i < dqk; i++)
         to[i] += factor * (h->dx[i] - row[i] * along);
 }
@@ -147,9 +134,9 @@ static void update(struct head *h, int64_t t, double sign)
     const tg_oracle_call *c = h->call;
     normalise(h, K, t, h->k);
     for (int64_t x = 0; x < c->dqk; x++)
-        add(h->state.c + x * c->dhv, value(h, t), sign * h->k[x], c->dhv);
-    add(h->state.n, h->k, sign, c->dqk);
-    add(h->state.sv, value(h, t), sign, c->dhv);
+        oracle_add(h->state.c + x * c->dhv, value(h, t), sign * h->k[x], c->dhv);
+    oracle_add(h->state.n, h->k, sign, c->dqk);
+    oracle_add(h->state.sv, value(h, t), sign, c->dhv);
     h->state.count += sign;
 }
 
@@ -157,11 +144,11 @@ static void update(struct head *h, int64_t t, double sign)
 static double read_state(struct head *h)
 {
     const tg_oracle_call *c = h->call;
-    const double den = h->a * h->state.count + h->b * dot(h->q, h->state.n, c->dqk);
+    const double den = h->a * h->state.count + h->b * oracle_dot(h->q, h->state.n, c->dqk);
     for (int64_t y = 0; y < c->dhv; y++)
         h->o[y] = h->a * h->state.sv[y] / den;
     for (int64_t x = 0; x < c->dqk; x++)
-        add(h->o, h->state.c + x * c->dhv, h->b * h->q[x] / den, c->dhv);
+        oracle_add(h->o, h->state.c + x * c->dhv, h->b * h->q[x] / den, c->dhv);
     return den;
 }
 
@@ -217,17 +204,17 @@ static void query_back(struct head *h, int64_t t)
     load(h->dnum, c->in[DH], h->place.first + t, c->dhv);
     for (int64_t y = 0; y < c->dhv; y++)
         h->dnum[y] /= den;
-    const double dden = -dot(h->o, h->dnum, c->dhv);
+    const double dden = -oracle_dot(h->o, h->dnum, c->dhv);
     for (int64_t x = 0; x < c->dqk; x++)
-        h->dx[x] = dot(h->state.c + x * c->dhv, h->dnum, c->dhv) + dden * h->state.n[x];
-    add_parameter(c->out[DA], h, dot(h->dnum, h->state.sv, c->dhv) + dden * h->state.count);
-    add_parameter(c->out[DB], h, dot(h->q, h->dx, c->dqk));
+        h->dx[x] = oracle_dot(h->state.c + x * c->dhv, h->dnum, c->dhv) + dden * h->state.n[x];
+    add_parameter(c->out[DA], h, oracle_dot(h->dnum, h->state.sv, c->dhv) + dden * h->state.count);
+    add_parameter(c->out[DB], h, oracle_dot(h->q, h->dx, c->dqk));
     for (int64_t x = 0; x < c->dqk; x++) {
         h->dx[x] *= h->b;
-        add(h->gradient.c + x * c->dhv, h->dnum, h->b * h->q[x], c->dhv);
+        oracle_add(h->gradient.c + x * c->dhv, h->dnum, h->b * h->q[x], c->dhv);
     }
-    add(h->gradient.n, h->q, h->b * dden, c->dqk);
-    add(h->gradient.sv, h->dnum, h->a, c->dhv);
+    oracle_add(h->gradient.n, h->q, h->b * dden, c->dqk);
+    oracle_add(h->gradient.sv, h->dnum, h->a, c->dhv);
     normalise_back(h, DQ, t, h->q, factor);
 }
 
@@ -238,8 +225,8 @@ static void key_back(struct head *h, int64_t t)
     const double factor = normalise(h, K, t, h->k);
     load(h->o, h->gradient.sv, 0, c->dhv);
     for (int64_t x = 0; x < c->dqk; x++) {
-        h->dx[x] = dot(h->gradient.c + x * c->dhv, value(h, t), c->dhv) + h->gradient.n[x];
-        add(h->o, h->gradient.c + x * c->dhv, h->k[x], c->dhv);
+        h->dx[x] = oracle_dot(h->gradient.c + x * c->dhv, value(h, t), c->dhv) + h->gradient.n[x];
+        oracle_add(h->o, h->gradient.c + x * c->dhv, h->k[x], c->dhv);
     }
     store(c->out[DV], h->o, h->place.first + t, c->dhv);
     normalise_back(h, DK, t, h->k, factor);

@@ -5,6 +5,7 @@
  * the state, and the gradient that arrives there, know of the division. A state in memory is
  * [dqk][width], width = dhv plus that column, and after it the max state m. */
 #include "oracle_head.h"
+#include "oracle_rows.h"
 #include "scalar.h"
 
 #include <math.h>
@@ -73,25 +74,6 @@ static bool allocate_backward(struct walk *w)
 
 /* ---- rows ---- */
 
-static void add_row(double *restrict sum, const double *restrict row, double factor, int64_t n)
-{
-    for (int64_t y = 0; y < n; y++)
-        sum[y] += factor * row[y];
-}
-
-/* Four sums, since one would wait for every addition. */
-static double dot(const double *restrict a, const double *restrict b, int64_t n)
-{
-    double sum[4] = {0, 0, 0, 0};
-    int64_t y = 0;
-    for (; y + 4 <= n; y += 4)
-        for (int64_t i = 0; i < 4; i++)
-            sum[i] += a[y + i] * b[y + i];
-    for (; y < n; y++)
-        sum[0] += a[y] * b[y];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 void tg_oracle_zero(double *x, int64_t n)
 {
     for (int64_t i = 0; x && i < n; i++)
@@ -107,7 +89,7 @@ static void load_state(const struct walk *w, int s, int n, double *to)
     tg_oracle_zero(to, w->n_state);
     for (int64_t x = 0; x < c->dqk; x++) {
         if (c->in[s])
-            add_row(to + x * w->width, c->in[s] + (at * c->dqk + x) * c->dhv, 1, c->dhv);
+            oracle_add(to + x * w->width, c->in[s] + (at * c->dqk + x) * c->dhv, 1, c->dhv);
         if (w->width > c->dhv && c->in[n])
             to[x * w->width + c->dhv] = c->in[n][at * c->dqk + x];
     }
@@ -178,14 +160,6 @@ static void load_value(const struct walk *w, int64_t t)
         w->value[dhv] = 1;
 }
 
-static void update_row(double *restrict to, const double *restrict from, const double *restrict v,
-                       const double factor[2], int64_t n)
-{
-    const double decay = factor[0], key = factor[1];
-    for (int64_t y = 0; y < n; y++)
-        to[y] = decay * from[y] + key * v[y];
-}
-
 /* The state after token t from the one before it; leaves the token's value in w->value. */
 static void advance(const struct walk *w, int64_t t, double *before, double *after)
 {
@@ -194,8 +168,7 @@ static void advance(const struct walk *w, int64_t t, double *before, double *aft
     const double *k = w->call->in[K] + (w->at.shared + t) * dqk;
     load_value(w, t);
     for (int64_t x = 0; x < dqk; x++)
-        update_row(after + x * w->width, before + x * w->width, w->value,
-                   (double[2]){g.decay, g.input * k[x]}, w->width);
+        oracle_update(after + x * w->width, before + x * w->width, g.decay, w->value, g.input * k[x], w->width);
     *max_state(w, after) = g.max;
 }
 
@@ -225,7 +198,7 @@ static void read_state(const struct walk *w, int64_t t, double *state)
     double *h = c->out[H] ? c->out[H] + (w->at.first + t) * c->dhv : NULL, den = 1;
     tg_oracle_zero(w->read, w->width);
     for (int64_t x = 0; x < c->dqk; x++)
-        add_row(w->read, state + x * w->width, c->scalars[0] * q[x], w->width);
+        oracle_add(w->read, state + x * w->width, c->scalars[0] * q[x], w->width);
     if (w->width > c->dhv) {
         den = denominator(w, w->read[c->dhv], floor_of(w, *max_state(w, state)));
         if (c->out[QN])
@@ -279,7 +252,7 @@ static void read_back(const struct walk *w, int64_t t, double *after, const doub
     const bool normalised = w->width > c->dhv;
     double qn = 0, num_dh = 0, den = 1, dqn = 0;
     for (int64_t x = 0; x < c->dqk; x++) {
-        w->u[x] = scale * dot(after + x * w->width, dh, c->dhv);
+        w->u[x] = scale * oracle_dot(after + x * w->width, dh, c->dhv);
         num_dh += q[x] * w->u[x];
         if (normalised)
             qn += scale * q[x] * after[x * w->width + c->dhv];
@@ -305,7 +278,7 @@ static void value_back(const struct walk *w, int64_t t, const double *dh)
     for (int64_t y = 0; dv && y < c->dhv; y++)
         dv[y] = w->dv[y] + skip_of(w) * dh[y];
     if (w->how->d_skip && c->out[w->how->d_skip])
-        c->out[w->how->d_skip][w->at.head] += dot(w->value, dh, c->dhv);
+        c->out[w->how->d_skip][w->at.head] += oracle_dot(w->value, dh, c->dhv);
 }
 
 /* Token t, the gradient of its state arriving in dstate; leaves there the gradient for t - 1. */
@@ -321,15 +294,14 @@ static void step_back(const struct walk *w, int64_t t, double *before, double *a
     tg_oracle_zero(w->dv, w->width);
     for (int64_t x = 0; x < c->dqk; x++) {
         double *d = w->dstate + x * w->width;
-        add_row(d, w->read, c->scalars[0] * q[x], w->width);
-        const double d_key = g.input * dot(d, w->value, w->width);
+        oracle_add(d, w->read, c->scalars[0] * q[x], w->width);
+        const double d_key = g.input * oracle_dot(d, w->value, w->width);
         if (dk)
             dk[x] += d_key;
         dli += k[x] * d_key;
-        add_row(w->dv, d, g.input * k[x], w->width);
-        da += g.decay * dot(d, before + x * w->width, w->width);
-        for (int64_t y = 0; y < w->width; y++)
-            d[y] *= g.decay;
+        oracle_add(w->dv, d, g.input * k[x], w->width);
+        da += g.decay * oracle_dot(d, before + x * w->width, w->width);
+        oracle_scale(d, g.decay, w->width);
     }
     value_back(w, t, dh);
     if (w->how->gate_back) /* gates that nothing is learned of have none */

@@ -1,5 +1,6 @@
 /* variants/vector_oracle.c - the vector-gate recurrence and its adjoint, token by token, in fp64. */
 #include "variants/oracle_head.h"
+#include "variants/oracle_rows.h"
 #include "variants/vector.h"
 
 #include <math.h>
@@ -54,9 +55,8 @@ static void step(const struct walk *w, int64_t t, const double *before, double *
     const tg_oracle_call *c = w->call;
     const double *v = c->in[V] + (w->at.first + t) * c->dhv;
     for (int64_t x = 0; x < c->dqk; x++) {
-        const double decay = exp(w->how->gate(c, (w->at.first + t) * c->dqk + x)), k = key(w, t, x);
-        for (int64_t y = 0; y < c->dhv; y++)
-            after[x * c->dhv + y] = decay * before[x * c->dhv + y] + k * v[y];
+        const double decay = exp(w->how->gate(c, (w->at.first + t) * c->dqk + x));
+        oracle_update(after + x * c->dhv, before + x * c->dhv, decay, v, key(w, t, x), c->dhv);
     }
 }
 
@@ -74,9 +74,13 @@ static void read_state(const struct walk *w, int64_t t)
     const double *q = c->in[Q] + (w->at.shared + t) * c->dqk, *v = c->in[V] + (w->at.first + t) * c->dhv;
     double *h = c->out[H] + (w->at.first + t) * c->dhv;
     memset(h, 0, (size_t)c->dhv * sizeof *h);
-    for (int64_t x = 0; x < c->dqk; x++)
-        for (int64_t y = 0; y < c->dhv; y++)
-            h[y] += c->scalars[0] * q[x] * (w->state[x * c->dhv + y] + bonus(w, t, x) * v[y]);
+    double own = 0;
+    for (int64_t x = 0; x < c->dqk; x++) {
+        oracle_add(h, w->state + x * c->dhv, c->scalars[0] * q[x], c->dhv);
+        own += c->scalars[0] * q[x] * bonus(w, t, x);
+    }
+    if (w->how->reads_before)
+        oracle_add(h, v, own, c->dhv);
 }
 
 void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *how)
@@ -133,23 +137,22 @@ static void step_back(const struct walk *w, int64_t t, const double *before, con
     const int64_t row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * c->dqk;
     const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
-    for (int64_t y = 0; c->out[DV] && y < c->dhv; y++)
-        c->out[DV][row * c->dhv + y] = 0;
+    double *dv = c->out[DV] ? c->out[DV] + row * c->dhv : NULL;
+    for (int64_t y = 0; dv && y < c->dhv; y++)
+        dv[y] = 0;
     for (int64_t x = 0; x < c->dqk; x++) {
         const double decay = exp(w->how->gate(c, row * c->dqk + x)), k = key(w, t, x);
-        double dq = 0, dk = 0, da = 0;
-        for (int64_t y = 0; y < c->dhv; y++) {
-            const int64_t at = x * c->dhv + y;
-            const double reads = c->scalars[0] * q[x] * dh[y];
-            w->state[at] += reads_before ? 0 : reads;
-            dq += c->scalars[0] * (reads_before ? before : after)[at] * dh[y];
-            dk += w->state[at] * v[y];
-            da += w->state[at] * decay * before[at];
-            if (c->out[DV])
-                c->out[DV][row * c->dhv + y] += w->state[at] * k;
-            w->state[at] = w->state[at] * decay + (reads_before ? reads : 0);
-        }
-        add(c->out[DQ], shared * c->dqk + x, dq);
+        const double reads = c->scalars[0] * q[x], *read = (reads_before ? before : after) + x * c->dhv;
+        double *ds = w->state + x * c->dhv;
+        if (!reads_before)
+            oracle_add(ds, dh, reads, c->dhv);
+        const double dk = oracle_dot(ds, v, c->dhv), da = decay * oracle_dot(ds, before + x * c->dhv, c->dhv);
+        if (dv)
+            oracle_add(dv, ds, k, c->dhv);
+        oracle_scale(ds, decay, c->dhv);
+        if (reads_before)
+            oracle_add(ds, dh, reads, c->dhv);
+        add(c->out[DQ], shared * c->dqk + x, c->scalars[0] * oracle_dot(read, dh, c->dhv));
         add(c->out[DK], shared * c->dqk + x, dk);
         w->how->gate_back(c, row * c->dqk + x, da, dk);
     }
