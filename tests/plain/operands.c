@@ -17,12 +17,16 @@ static char *buffer(void)
 const char *text(const struct reg *r)
 {
     static const char *const names[N_CLASSES] = {"%p", "%h", "%r", "%rd"};
-    char *to = buffer();
-    if (r->class < N_CLASSES)
-        snprintf(to, 64, "%s%u", names[r->class], r->n);
-    else
+    char *to = buffer(), *at = to + 63;
+    if (r->class >= N_CLASSES) {
         snprintf(to, 64, "%lld", (long long)(r->class == CONSTANT ? r->bits : 0));
-    return to;
+        return to;
+    }
+    *at = '\0'; /* by hand: half of all calls of printf were these */
+    for (uint32_t n = r->n; at == to + 63 || n; n /= 10)
+        *--at = (char)('0' + n % 10);
+    const size_t length = strlen(names[r->class]);
+    return memcpy(at - length, names[r->class], length);
 }
 
 /* As an operand of that type. */
