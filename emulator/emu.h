@@ -365,6 +365,7 @@ struct shadow {
     u32 *read_at;
     u32 *store_id; /* the store instruction that wrote it last, to find two lanes in one place */
     u32 *history;  /* [granule][warp] read times, made when read_mask cannot tell */
+    bool is_used;  /* by a CTA before: not all zeros */
     u8 *far_ranks; /* CTAs whose warps have read since the last write; made by the first to do so */
     u32 *far;      /* [granule][rank][warp] when */
 };
@@ -454,7 +455,7 @@ struct cluster {
     u64 index;
     const u64 *stop_at; /* of the launch: those from there on need not run, for the one before has failed */
     u32 now;            /* the clock of shared.c */
-    u32 store_id;       /* counts store instructions */
+    u32 store_id;       /* counts store instructions, of all CTAs that have this memory one after the other */
     u32 idle_polls;     /* of mbarriers, since anything happened */
     u32 phase;          /* of the cluster's barrier, counted from 1 */
     u32 n_arrived;      /* warps */

@@ -99,15 +99,17 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
 
 static void fill_row(const struct cta *c, struct warp *w, const struct fixed_row *f)
 {
-    for (u32 l = 0; l < LANES; l++) {
-        const u64 x = f->special     ? special_value(c, w, f->special, l)
-                      : f->is_shared ? f->value + cluster_bits(c)
-                                     : f->value;
-        if (f->bits == 64)
-            row64(w, f->row)[l] = x;
-        else
-            row32(w, f->row)[l] = (u32)x;
-    }
+    u64 x[LANES];
+    const u64 same = f->is_shared ? f->value + cluster_bits(c) : f->value;
+    for (u32 l = 0; l < LANES; l++)
+        x[l] = same;
+    for (u32 l = 0; l < LANES && f->special; l++)
+        x[l] = special_value(c, w, f->special, l);
+    if (f->bits == 64)
+        memcpy(row64(w, f->row), x, sizeof x);
+    else
+        for (u32 l = 0; l < LANES; l++)
+            row32(w, f->row)[l] = (u32)x[l];
 }
 
 /* Registers start as NaN, or -1: who reads one before writing it gets nothing sensible. */
@@ -175,7 +177,7 @@ static void cluster_reset(struct cluster *k, u64 index)
     const u32 n_agents = k->cta[0]->n_agents;
     k->index = index;
     k->now = k->phase = 1;
-    k->store_id = k->idle_polls = k->n_arrived = k->n_taken = 0;
+    k->idle_polls = k->n_arrived = k->n_taken = 0;
     memset(k->joined, 0, n_agents * sizeof *k->joined);
     memset(k->released, 0, n_agents * sizeof *k->released);
     for (u32 r = 0; r < k->n; r++)

@@ -1,7 +1,6 @@
 /* lex.c - PTX text to words and numbers, and the error that ends a parse. */
 #include "parse.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,9 +29,20 @@ void fail(struct builder *b, const char *format, ...)
     longjmp(b->failed, 1);
 }
 
+/* Of ASCII, in which PTX is written; ctype's would be a call a character. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool is_name(char c)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' || c == '%';
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 void skip_space(struct builder *b)
@@ -41,7 +51,7 @@ void skip_space(struct builder *b)
         if (*b->at == '\n') {
             b->line++;
             b->at++;
-        } else if (isspace((unsigned char)*b->at)) {
+        } else if (is_space(*b->at)) {
             b->at++;
         } else if (b->at[0] == '/' && b->at[1] == '/') {
             while (b->at < b->end && *b->at != '\n')

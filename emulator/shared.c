@@ -47,12 +47,14 @@ void shadow_reset(struct cta *c)
 {
     struct shadow *s = &c->shadow;
     memset(c->shared, 0xff, c->shared_bytes);
-    memset(s->write, 0, s->n * sizeof *s->write);
-    memset(s->read_gen, 0, s->n * sizeof(u32));
-    memset(s->read_mask, 0, s->n * sizeof(u32));
-    memset(s->store_id, 0, s->n * sizeof(u32));
+    if (s->is_used) {
+        memset(s->write, 0, s->n * sizeof *s->write);
+        memset(s->read_gen, 0, s->n * sizeof(u32));
+        memset(s->read_mask, 0, s->n * sizeof(u32));
+    }
     if (s->far_ranks)
         memset(s->far_ranks, 0, s->n);
+    s->is_used = true;
 }
 
 bool is_before(const struct warp *w, u32 agent, u32 time)
