@@ -112,10 +112,10 @@ static double rms_of(const tg_problem *problem, const tg_host_tensor *tensor)
     return rms_16bit * (solves(algorithm) && decays_by_channel(algorithm) ? channel_slack : 1);
 }
 
-tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference, tg_levels levels)
+tg_verdict tg_judge_limits(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference,
+                           tg_levels levels)
 {
     tg_verdict verdict = {.name = tensor->name};
-    verdict.error = tg_num_compare((tg_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
     const bool is_parameter = tensor->is_gradient && tensor->flags & TG_NO_BATCH;
     const double absolute =
         rms_of(problem, tensor) * (is_parameter && !(levels.rms > 0) ? parameter_slack : 1) * tg_chain_slack(problem);
@@ -128,6 +128,13 @@ tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_
     verdict.max_limit =
         limit(max_over_rms_limit * most, levels.max * (size.max > 0 ? size.rms / size.max : 1), rounding) +
         over(tg_num_least(tensor->dtype), size.max);
+    return verdict;
+}
+
+tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference, tg_levels levels)
+{
+    tg_verdict verdict = tg_judge_limits(problem, tensor, reference, levels);
+    verdict.error = tg_num_compare((tg_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;

@@ -181,6 +181,9 @@ TG_API double tg_chain_slack(const tg_problem *problem);
  * gradients twice that, those of parameters four times more; three times the levels where those are stricter. */
 TG_API tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference,
                            tg_levels levels);
+/* The limits alone: nothing is compared, and the verdict is not ok. */
+TG_API tg_verdict tg_judge_limits(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference,
+                                  tg_levels levels);
 /* Every output that was computed beside its truth: the worst verdict. `chunk`: of the schedule, by which the statements
  * say what roundings are worth where there are few numbers. What cannot be computed for that goes to `sink`. */
 TG_API tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_t chunk, const tg_sink *sink);

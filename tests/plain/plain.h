@@ -45,6 +45,7 @@ struct item {
     struct reg *regs;
     uint32_t n_regs;
     struct reg *elements;     /* of pairs: each by itself; NULL: nobody asks */
+    struct item **of_struct;  /* of a call that gives several: who takes each; NULL: nobody has asked */
     int64_t offset;           /* of an address: beyond its register */
     uint32_t next_to_end;     /* owners that end at the same instruction */
     uint32_t event, n_events; /* of a local: loads and stores, in order */
@@ -87,7 +88,7 @@ void share(struct item *item, const struct item *from);
 void end_with_last(struct writer *w, struct item *item); /* its registers are free then */
 bool lives_in_local(struct writer *w, struct item *load, const struct item *local);
 struct item *home_of(struct writer *w, uint32_t item);
-struct item *element_of_call(struct writer *w, const struct item *call, uint32_t index);
+struct item *element_of_call(struct writer *w, struct item *call, uint32_t index);
 int tied_to(LLVMValueRef call, uint32_t operand); /* the output; -1: none */
 
 /* operands.c */

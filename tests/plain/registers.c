@@ -332,14 +332,21 @@ bool lives_in_local(struct writer *w, struct item *load, const struct item *loca
     return true;
 }
 
-struct item *element_of_call(struct writer *w, const struct item *call, uint32_t index)
+static void find_elements(struct writer *w, struct item *call)
 {
+    call->of_struct = keep(w, LLVMCountStructElementTypes(LLVMTypeOf(call->value)), sizeof *call->of_struct);
     for (LLVMUseRef use = LLVMGetFirstUse(call->value); use; use = LLVMGetNextUse(use)) {
         const LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMIsAExtractValueInst(user) && LLVMGetIndices(user)[0] == index)
-            return item_of(w, user);
+        if (LLVMIsAExtractValueInst(user) && !call->of_struct[LLVMGetIndices(user)[0]])
+            call->of_struct[LLVMGetIndices(user)[0]] = item_of(w, user);
     }
-    return NULL;
+}
+
+struct item *element_of_call(struct writer *w, struct item *call, uint32_t index)
+{
+    if (!call->of_struct)
+        find_elements(w, call);
+    return call->of_struct[index];
 }
 
 /* Assembly whose first operands are in the registers of its results says so behind these, which are two characters each. */
@@ -355,6 +362,13 @@ int tied_to(LLVMValueRef call, uint32_t operand)
     return operand < n_results && n > 3 * n_results && constraints[3 * n_results] == '0' ? (int)operand : -1;
 }
 
+/* Which operand of the user it is: they are an array of LLVM's, whose C API does not tell. */
+static uint32_t operand_of(LLVMValueRef user, LLVMUseRef use)
+{
+    const char *const first = (const char *)LLVMGetOperandUse(user, 0);
+    return (uint32_t)(((const char *)use - first) / ((const char *)LLVMGetOperandUse(user, 1) - first));
+}
+
 /* Which of the user's values is in the same registers; NULL: none. */
 static struct item *same_in_user(struct writer *w, LLVMUseRef use, struct item *user)
 {
@@ -362,16 +376,11 @@ static struct item *same_in_user(struct writer *w, LLVMUseRef use, struct item *
         return user;
     if (user->opcode != LLVMCall)
         return NULL;
-    for (uint32_t i = 0; i < LLVMGetNumArgOperands(user->value); i++)
-        if (LLVMGetOperandUse(user->value, i) == use) {
-            const int tied = tied_to(user->value, i);
-            if (tied < 0)
-                return NULL;
-            return LLVMGetTypeKind(LLVMTypeOf(user->value)) == LLVMStructTypeKind
-                       ? element_of_call(w, user, (uint32_t)tied)
-                       : user;
-        }
-    return NULL;
+    const int tied = tied_to(user->value, operand_of(user->value, use));
+    if (tied < 0)
+        return NULL;
+    return LLVMGetTypeKind(LLVMTypeOf(user->value)) == LLVMStructTypeKind ? element_of_call(w, user, (uint32_t)tied)
+                                                                          : user;
 }
 
 /* The local that the item is stored to, itself or what its registers become, if nobody looks at that from now on until then. */
