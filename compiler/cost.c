@@ -484,13 +484,13 @@ static double held_elements(const struct plan *p)
     return n;
 }
 
-/* Each thread has an element, in one part, of all that it loads. */
-static bool loads_plainly(const struct plan *p)
+/* Several parts of one number. */
+static bool loads_parts(const struct plan *p)
 {
     bool in_parts = false;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
         in_parts |= (p->slice.loads >> t & 1) && p->parts[t] > 1;
-    return !in_parts && plan_dim_size(p, p->thread_dim) % p->block[p->thread_dim] == 0;
+    return in_parts;
 }
 
 /* Of the loops of a kernel without products. */
@@ -499,7 +499,7 @@ static double thread_steps_seconds(const struct plan *p, const tg_sizes *s, cons
     double seconds = work->steps * thread_step_seconds * idle_share(p);
     for (uint32_t i = 0; i < p->n_ops && !p->schedule->max_tokens; i++) {
         const struct nest *nest = p->ops[i].kind == OP_NEST ? &p->nests[p->ops[i].n] : NULL;
-        if (nest && nest->n_loops > 1 && !loads_plainly(p))
+        if (nest && nest->n_loops > 1 && loads_parts(p))
             seconds += trips(p, s, nest, true) * outer_step_seconds;
         else if (nest && nest->loops[0].dim == TG_CHUNK)
             seconds += trips(p, s, nest, true) * (chain_step_seconds - thread_step_seconds);

@@ -68,8 +68,9 @@ static int n_points, n_kernels, n_unknown, n_sweeps, n_tuned;
 static bool is_before_composing;
 /* ... or from before decode steps held their state: so is what it says of `step`, and of `step8` without a normaliser. */
 static bool is_before_holding;
-/* ... or from before parts of a sum had their numbers of dqk or dhv side by side: and of what makes such a sum in parts. */
-static bool is_before_rows;
+/* ... or from before parts of a sum had their numbers of dqk or dhv side by side, and sums over heads went by several positions at
+ * once: and of what makes such sums. */
+static bool is_before_sums;
 /* ... or from before a ring of two whose rows are made was left in its own step: and of all `-made`. */
 static bool is_before_turns;
 
@@ -88,11 +89,13 @@ static const char *string(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static bool has_rows_in_parts(const tg_schedule *schedule, const tg_shape_class *class)
+static bool has_such_sums(const tg_schedule *schedule, const tg_shape_class *class)
 {
     const tg_algorithm *a = schedule->algorithm;
     struct tg_slices slices;
     bool has = false;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        has |= strcmp(schedule->rows[r].name, "dQsum") == 0;
     tg_schedule_slice(schedule, schedule->n_rows, &slices);
     for (uint32_t t = 1; t < a->n_tensors; t++) {
         uint32_t last = TG_AXIS_NONE;
@@ -112,7 +115,7 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
     context.sink = silent_sink;
     if (!variant || !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
         return false;
-    if (is_before_rows && has_rows_in_parts(&schedule, class))
+    if (is_before_sums && has_such_sums(&schedule, class))
         return false;
     schedule.chunk = point->sizes.chunk ? (uint32_t)point->sizes.chunk : schedule.chunk;
     return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
@@ -237,7 +240,7 @@ static void add_kernels(const json_t *shape, const char *name, const json_t *of)
     context.sink = silent_sink;
     if (!variant || strchr(string(of, "schedule"), '.') || is_of_fragments(name, string(of, "schedule")) ||
         !schedule_from_text(&context, variant, target, &class, NULL, string(of, "schedule"), &schedule) ||
-        (is_before_rows && has_rows_in_parts(&schedule, &class)) ||
+        (is_before_sums && has_such_sums(&schedule, &class)) ||
         tg_cost_kernels(&schedule, target, &class, &sizes, costs, &silent_sink) != TG_OK)
         return;
     double call = 0;
@@ -314,7 +317,7 @@ static void read_results(const char *path, enum kind kind)
         json_t *line = json_loads(text, 0, NULL);
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
-        is_before_rows = line && strcmp(string(line, "date"), "2026-11-28") < 0;
+        is_before_sums = line && strcmp(string(line, "date"), "2026-11-28") < 0;
         is_before_turns = line && strcmp(string(line, "date"), "2026-11-30T08") < 0;
         measured_on = gpu_of(line);
         if (kind == TUNED && line && json_object_get(line, "ratio"))
