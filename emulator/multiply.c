@@ -19,19 +19,18 @@ typedef float quarter __attribute__((vector_size(16)));
 #define TARGET    __attribute__((target("avx512f")))
 #include "multiply.inc"
 
-#define TARGET  __attribute__((target_clones("fma", "default")))
-#define HAS_512 __builtin_cpu_supports("avx512f")
 #define FUSED   __attribute__((target_clones("fma", "default")))
+#define HAS_512 __builtin_cpu_supports("avx512f")
 #else
-#define TARGET
-#define HAS_512 0
 #define FUSED
+#define HAS_512      0
 #define multiply_512 multiply_256
 #endif
 
 #define NAME(x)   x##_256
 #define WIDTH     8
 #define AT_A_TIME 1
+#define TARGET    FUSED
 #include "multiply.inc"
 
 /* x + y, cut off where fp32 ends: what is lost in the nearest sum has the other sign where that is too large. */

@@ -1,12 +1,11 @@
 /* variants/oracle_rows.h - rows of doubles: what the oracles do at every token. Rows do not overlap; n >= 0.
  *
- * Vector code for two kinds of CPU, of which the machine chooses. A product is rounded before it is added, so that every machine
- * gives the same bits. */
+ * Vector code for two kinds of CPU, of which the machine chooses; asked for here, since who has a variant of his own compiles
+ * scalar_oracle.c with flags of his own. A product is rounded before it is added, so that every machine gives the same bits. */
 #ifndef TEGULA_ORACLE_ROWS_H
 #define TEGULA_ORACLE_ROWS_H
 
 #include <stdint.h>
-#include <string.h>
 
 /* Sanitizers run before ifuncs can. */
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
