@@ -11,8 +11,8 @@
  *
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
  * to those of single kernels in 2026-11-23-h200-kernels.json, 2026-11-24-h200-short.json and 2026-11-28-h200-widths.json, T and pairs to
- * those of 2026-11-28-h200-family.json, and to which schedule is the fastest in 2026-11-28-h200-narrow.json; tests/test_cost.c compares
- * with most of them, and with two results of an H100. Bandwidth, multiprocessors and matrix rates are the target's. */
+ * those of 2026-11-28-h200-family.json, to which schedule is the fastest in 2026-11-28-h200-narrow.json, and what a call hides of
+ * launches to 2026-11-30-h200-choice.json; tests/test_cost.c compares with most of them, and with two results of an H100. Bandwidth, multiprocessors and matrix rates are the target's. */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"

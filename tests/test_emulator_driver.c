@@ -172,6 +172,10 @@ void test_counters(void *unused)
     config.checks &= ~(unsigned)TGEMU_COUNT_BANKS;
     assert_int_equal(cu.tgemu_configure(&config), 0);
     fresh();
+    ok(run_body(body, 1, 32, 4096, NULL, 0));
+    cu.tgemu_last_counters(&c);
+    assert_int_equal(c.shared_wavefronts, 0);
+    fresh();
     ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0,
                 NULL, 0));
     cu.tgemu_counters(&c);
