@@ -75,14 +75,18 @@ enum {
     DPARAMETER, DPARAMETER2, DPARAMETER3, /* gradients of parameters of the head [], of sums over its chunks */
     CHUNK_SUM, CHUNK_SUM2,                /* such sums [chunk] */
     SKIPPED,                              /* v.dh [T] */
-    CHUNK_SUM3
+    CHUNK_SUM3,
+
+    QD = RE, KD = CE /* where a thread block has one head, and rows and columns of E come with rx and kx: q.dq and k.dk */
 };
 
 /* ---- schedules (scalar_schedules.c), for all that number their tiles like that -------------------- */
 
 TG_API extern const tg_schedule *const tg_scalar_forward[];
-/* Of the backward with the states of all chunks in memory, and of the one without. */
-TG_API extern const tg_schedule *const tg_scalar_backward[], *const tg_scalar_walked[];
+/* Of the backward with the states of all chunks in memory, and of those without: all, where one body serves all of them; else
+ * where a thread block has one head (ALONE in scalar_backward.inc), and where it may have several. */
+TG_API extern const tg_schedule *const tg_scalar_backward[], *const tg_scalar_walked[], *const tg_scalar_alone[],
+    *const tg_scalar_together[];
 TG_API extern const tg_space *const tg_scalar_forward_spaces[], *const tg_scalar_backward_spaces[];
 TG_API extern const tg_alias tg_scalar_names[], tg_scalar_normalised_names[];
 

@@ -465,6 +465,8 @@ SPACE(back_starts_space, back_starts, back_starts_vary);
 const tg_schedule *const tg_scalar_forward[] = {&step, &two_level, &walk_n, &walk, &starts, &parts, NULL};
 const tg_schedule *const tg_scalar_backward[] = {&back_two_level, NULL};
 const tg_schedule *const tg_scalar_walked[] = {&back_walk_n, &back_walk, &back_parts, &back_deep, &back_starts, NULL};
+const tg_schedule *const tg_scalar_alone[] = {&back_walk, &back_starts, NULL};
+const tg_schedule *const tg_scalar_together[] = {&back_parts, &back_deep, NULL};
 const tg_space *const tg_scalar_forward_spaces[] = {&two_level_space, &walk_n_space, &walk_space, &parts_space, &starts_space, NULL};
 const tg_space *const tg_scalar_backward_spaces[] = {&back_two_level_space, &back_walk_space, &back_parts_space, &back_deep_space, &back_starts_space, NULL};
 /* Lengths that had a schedule each before the model searched for them. */

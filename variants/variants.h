@@ -39,6 +39,9 @@ TG_API extern const tg_algorithm tg_linear_backward_algorithm, tg_retention_back
 TG_API extern const tg_algorithm tg_retention_walked_algorithm, tg_gated_retention_walked_algorithm, tg_simple_gla_walked_algorithm,
     tg_mamba2_walked_algorithm, tg_mlstm_sig_walked_algorithm, tg_mlstm_sig_norm_walked_algorithm, tg_mlstm_exp_walked_algorithm, tg_delta_net_walked_algorithm,
     tg_gated_delta_walked_algorithm, tg_delta_net_unit_walked_algorithm, tg_gated_delta_unit_walked_algorithm, tg_gated_delta_gate_walked_algorithm;
+/* ... and where a thread block has one head: rows and columns of E = dP o P are q.dq and k.dk there. */
+TG_API extern const tg_algorithm tg_retention_alone_algorithm, tg_gated_retention_alone_algorithm, tg_simple_gla_alone_algorithm,
+    tg_mamba2_alone_algorithm, tg_mlstm_sig_alone_algorithm;
 
 /* All of them, NULL-terminated; each leads to its backward. */
 TG_API extern const tg_variant *const tg_builtin_variants[];
