@@ -12,7 +12,12 @@
  *         issue the state's products; meanwhile round and store the outputs
  *
  * Where a group has one tile and nothing is summed of positions, products by the state are under way with those of positions, and
- * everything is awaited where it is read: other groups too, before the first product by what they have made.
+ * everything is awaited where it is read: other groups too, before the first product by what they have made. Of a state of many columns
+ * the first ones are; the others follow with the maps behind them, each packed while the product by those before it runs. A sum of the
+ * state has its first product under way instead, and goes on where the tile begins.
+ *
+ * The state's product begins behind the last one by a tile, before what that makes is awaited, if both have the same matrix on the left and
+ * no sum of the state has made registers short: its part, times its factors, is in registers of its own then.
  *
  * Where heads sum up the output, what each has of positions, of the products by its state, and of those into it comes one
  * head after the other; and a step ends with a barrier of all groups.
@@ -89,7 +94,7 @@ static void put_chunk(struct order *o)
         order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
     else if (p->shape.packed)
         order_put(o, OP_CLEAR);
-    o->together = order_can_be_together(o);
+    o->together = order_can_be_together(o) && (plan_state_parts(p) == 1 || p->overlaps_parts);
     if (o->together)
         order_put_together(o);
     else if (!plan_is_sum_alone(p))
@@ -329,15 +334,26 @@ static void find_roles(struct plan *p)
 /* What they make is read by products alone, each awaited where it is read. */
 bool plan_can_have_makers(struct plan *p)
 {
-    struct order o = {.p = p, .n = p->n_ops};
+    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     find_chunk(&o);
-    return order_can_be_together(&o) && (order_has_positions(&o) || plan_makes_rows(p)) && !p->rests;
+    return order_can_be_together(&o) && plan_state_parts(p) == 1 && (order_has_positions(&o) || plan_makes_rows(p)) &&
+           !p->rests;
+}
+
+/* Are there products beside those by the state, from the start of a step on, and registers? Then the latter are under way, too, while
+ * their operands are packed. */
+bool plan_can_overlap_parts(struct plan *p)
+{
+    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
+    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
+    find_chunk(&o);
+    return p->groups == 2 && (order_can_be_together(&o) || order_can_begin_state_sum(&o));
 }
 
 bool pass_order(struct plan *p)
 {
-    struct order o = {.p = p, .n = p->n_ops};
+    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     p->n_ops = 0;
     find_chunk(&o);

@@ -16,8 +16,12 @@ struct order {
     bool together; /* products of positions are under way with those by the state, each awaited where it is read */
     bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
     bool fetches;  /* what products have on the left is fetched */
-    bool adds_up;  /* a sum of columns has been made */
-    bool left;     /* the stage of the step before, by the thread that stores */
+    bool begins;   /* the first product of a sum of the state is under way with those of positions */
+    struct op begun; /* ... that sum */
+    int beside,
+        into; /* a product by a tile that is still under way when the one into the state begins; -1: there is none */
+    bool adds_up;                    /* a sum of columns has been made */
+    bool left;                       /* the stage of the step before, by the thread that stores */
     bool left_by_few;                /* ... where thread blocks are few */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
     uint32_t n_flying;
@@ -82,6 +86,7 @@ void order_put_map(struct order *o, uint32_t i);
 void order_put_sums_of_loaded(struct order *o, bool by_head);
 bool order_begins_with_all(const struct order *o);
 bool order_can_be_together(const struct order *o);
+bool order_can_begin_state_sum(const struct order *o);
 void order_make_positions(struct order *o); /* all of it, for makers */
 void order_make_rows(struct order *o);      /* ... and their rows */
 void order_put_together(struct order *o);
@@ -89,6 +94,8 @@ void order_put_positions(struct order *o);
 
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
+void order_put_by_columns(struct order *o, uint32_t part);           /* products by some columns of the state */
+void order_begin_state_sum(struct order *o);                         /* of which the rest comes with the tile */
 void order_fetch_for_maps(struct order *o);                          /* before the products by the state */
 bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
 bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */

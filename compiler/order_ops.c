@@ -264,6 +264,18 @@ void order_leave_behind(struct order *o, bool last)
     o->left = !by_few;
 }
 
+/* The left operand of the product into the state, ahead. */
+static void put_scaled(struct order *o, uint32_t i)
+{
+    struct op product = o->from[i];
+    order_resolve(o->p, &product);
+    struct op *op = order_put(o, OP_SCALE);
+    op->stmt = product.stmt;
+    op->v = product.a;
+    op->c = product.c;
+    op->flags = product.flags & OP_SCALED;
+}
+
 /* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew.
  * What is fetched is not read either while a product reads it. */
 void order_put_product(struct order *o, uint32_t i)
@@ -280,10 +292,14 @@ void order_put_product(struct order *o, uint32_t i)
         order_await_reads(o, &op);
     if (plan_is_made_tile(&p->values[op.b]))
         order_await_others(o);
+    if ((int)i == o->beside)
+        put_scaled(o, (uint32_t)o->into);
     order_resolve(p, order_put_from(o, i));
-    if (o->together)
+    const bool is_beside = (int)i == o->beside, is_behind = o->beside >= 0 && op.v == p->state;
+    o->p->ops[p->n_ops - 1].flags |= is_behind ? OP_AHEAD : 0;
+    if (o->together || o->begins || is_beside || is_behind)
         o->flying[o->n_flying++] = op.v;
-    if (o->together && order_is_by_tile(p, &op) && plan_is_loaded(&p->values[op.a]))
+    if (o->together && order_is_by_tile(p, &op) && plan_is_loaded(&p->values[op.a]) && !is_beside)
         order_await(o, op.v);
 }
 

@@ -95,7 +95,7 @@ static void put_positions_of_heads(struct order *o)
     put_summed_tiles(o, OP_PUT);
 }
 
-/* Has the group one tile, with whole rows of the state, more than one product that can begin at once, and no sums of those of positions,
+/* Has the group one tile, more than one product that can begin at once, and no sums of those of positions,
  * so that nobody waits for these but products by what they make? */
 bool order_can_be_together(const struct order *o)
 {
@@ -108,8 +108,7 @@ bool order_can_be_together(const struct order *o)
             (op->kind == OP_DOT && order_works_on_positions(p, op)))
             return false;
     }
-    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1 &&
-           !p->shares_columns;
+    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && !p->shares_columns;
 }
 
 /* Behind products of positions: what is made of them, for wgmma to read. */
@@ -150,14 +149,14 @@ void order_put_together(struct order *o)
         put_products_of_positions(o, false);
     o->owes = p->has_makers;
     order_fetch_for_maps(o);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (order_reads_state(p, &o->from[i]))
-            order_put_product(o, i);
+    order_put_by_columns(o, 0);
     order_leave_behind(o, false);
-    if (p->has_makers || !order_has_positions(o))
-        return;
-    put_tiles_of_positions(o);
-    o->owes = true;
+    if (!p->has_makers && order_has_positions(o)) {
+        put_tiles_of_positions(o);
+        o->owes = true;
+    }
+    for (uint32_t part = 1; part < plan_state_parts(p); part++)
+        order_put_by_columns(o, part);
 }
 
 /* Is it products by computed tiles, or sums of columns, alone that wait for the other groups? What one tile of the group begins with
@@ -172,9 +171,23 @@ static bool can_owe(const struct order *o)
     return can;
 }
 
+/* Is there a sum of the state whose first product can be under way while maps of positions are made? */
+bool order_can_begin_state_sum(const struct order *o)
+{
+    const struct plan *p = o->p;
+    uint32_t sums = 0;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        sums += order_sums_state(p, &o->from[i]);
+    return sums == 1 && order_has_positions(o) && p->groups == 2 && p->heads == 1 && p->tiles == 1 &&
+           !p->shares_columns;
+}
+
 void order_put_positions(struct order *o)
 {
+    o->begins = order_can_begin_state_sum(o);
     put_products_of_positions(o, false);
+    if (o->begins)
+        order_begin_state_sum(o);
     if (!o->p->sums_heads) {
         await_products_of_positions(o, false);
         put_work_on_positions(o, false);

@@ -50,11 +50,28 @@ static void put_state_sum(struct order *o, uint32_t i)
     op->flags = (made.flags & OP_SCALED) | OP_OF_PRODUCT;
 }
 
+void order_begin_state_sum(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_sums_state(o->p, &o->from[i]))
+            continue;
+        put_state_sum(o, i);
+        struct op *op = &o->p->ops[o->p->n_ops - 1];
+        o->begun = *op;
+        op->kind = OP_BEGIN;
+        o->flying[o->n_flying++] = op->v;
+    }
+}
+
 static void put_state_sums(struct order *o)
 {
-    for (uint32_t i = o->begin; i < o->end; i++)
+    for (uint32_t i = o->begin; !o->begins && i < o->end; i++)
         if (order_sums_state(o->p, &o->from[i]))
             put_state_sum(o, i);
+    if (o->begins) {
+        *order_put(o, OP_DOT) = o->begun;
+        o->n_flying = 0;
+    }
     order_put_all(o, order_stores_rows);
 }
 
@@ -247,6 +264,29 @@ static void end_products_by_state(struct order *o)
         fetch_left(o);
 }
 
+/* The last product by a tile, if the only one into the state can begin behind it, before what it makes is awaited: they have the same
+ * matrix on the left, each in registers of its own. */
+static void find_beside(struct order *o, uint32_t last)
+{
+    const struct plan *p = o->p;
+    uint32_t n = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_changes_state(p, &o->from[i]))
+            continue;
+        o->into = (int)i;
+        n++;
+    }
+    o->beside = -1;
+    if (n != 1 || last == o->begin || !o->together || !order_is_by_tile(p, &o->from[last - 1]) || p->heads > 1 ||
+        p->tiles > 1 || p->shares_columns || p->groups < 2 || p->shape.packed)
+        return;
+    struct op into = o->from[o->into], by_tile = o->from[last - 1];
+    order_resolve(p, &into);
+    order_resolve(p, &by_tile);
+    if (plan_is_loaded(&p->values[into.a]) && by_tile.a == into.a)
+        o->beside = (int)last - 1;
+}
+
 static void put_output(struct order *o, uint32_t begin, uint32_t end)
 {
     const struct plan *p = o->p;
@@ -273,7 +313,7 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
             order_put_map(o, i);
         } else if (op->kind == OP_CONTRACT) {
             order_put_product(o, i);
-            if (!o->together)
+            if (!o->together && (int)i != o->beside)
                 order_await(o, op->v);
         }
     }
@@ -297,17 +337,17 @@ static void await_products_by_state(struct order *o)
             order_await(o, o->from[i].v);
 }
 
-/* All of them by as many columns of the state as can be a left operand at once, then by the next. */
-static void put_products_of_columns(struct order *o)
+/* All of them by as many columns of the state as can be a left operand at once. The next ones have the same registers, or those of the
+ * ones before the last. */
+void order_put_by_columns(struct order *o, uint32_t part)
 {
-    const uint32_t parts = plan_state_parts(o->p);
-    for (uint32_t part = 0; part < parts; part++) {
-        for (uint32_t i = o->begin; i < o->end; i++)
-            if (order_reads_state(o->p, &o->from[i]))
-                order_put_part(o, i, part);
-        if (part + 1 < parts)
-            await_products_by_state(o);
-    }
+    if (part > 1 && o->p->overlaps_parts)
+        order_put_sync(o, OP_AWAIT, SYNC_PART);
+    else if (part > 0 && !o->p->overlaps_parts)
+        await_products_by_state(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_reads_state(o->p, &o->from[i]))
+            order_put_part(o, i, part);
 }
 
 static void put_products_by_state(struct order *o)
@@ -315,7 +355,8 @@ static void put_products_by_state(struct order *o)
     const struct plan *p = o->p;
     if (!o->together && !p->shares_columns) {
         order_fetch_for_maps(o);
-        put_products_of_columns(o);
+        for (uint32_t part = 0; part < plan_state_parts(p); part++)
+            order_put_by_columns(o, part);
     }
     o->guard = GUARD_FIRST;
     order_leave_behind(o, false);
@@ -380,6 +421,7 @@ void order_put_tile(struct order *o)
     const struct plan *p = o->p;
     const bool alone = plan_is_sum_alone(p);
     const uint32_t last = find_last(o);
+    find_beside(o, last);
     const bool awaits = !order_has_positions(o) && !alone && !o->together && !p->shares_columns;
     if (awaits && has_state_sums(o))
         order_put_sync(o, OP_AWAIT, SYNC_STATE);
@@ -396,6 +438,8 @@ void order_put_tile(struct order *o)
         end_products_by_state(o);
     if (!p->sums_heads)
         put_products_into_state(o);
+    if (o->beside >= 0)
+        order_await(o, o->from[o->beside].v);
     if (alone && p->carries)
         put_beside(o);
     put_output(o, last, o->end);

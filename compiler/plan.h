@@ -108,6 +108,7 @@ enum op_kind {
     OP_ADD_UP, /* v = the sum of what the warps that share the columns of a state have of it, by way of scratch memory */
     OP_SOLVE,  /* v = (I + strictly lower a)^-1 */
     OP_ADDEND, /* product of a and b, which the OP_DOT behind adds to its own */
+    OP_BEGIN,  /* the first of the products that the OP_DOT behind sums up, of which it is the rest: under way */
     OP_DOT,    /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,  /* v *= 2^a */
     OP_WALK,   /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
@@ -128,15 +129,16 @@ enum op_kind {
     OP_END_HEADS, /* ... and its end */
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it; among rows: its element */
-    OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
-    OP_SEND,      /* half of v to the other thread block of the cluster, to the place of a */
-    OP_RECEIVE,   /* ... and to the other half what has come from there */
-    OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
-    OP_ARRIVE,    /* at `sync` */
-    OP_AWAIT,     /* `sync`; of a product v's, with `n` that were issued later still under way */
-    OP_FENCE,     /* what was written to shared memory is seen by tensor maps and wgmma */
-    OP_REST,      /* nothing is left of the transition v, whose chunk decays by 2^a: no more chunks (transition.c) */
-    OP_FORGET,    /* `n`: what is known of places is computed again, for registers are what is short */
+    OP_SCALE, /* ... as a product into the state has it, in registers of its own: one by a tile is to be under way from the others */
+    OP_PUT,     /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
+    OP_SEND,    /* half of v to the other thread block of the cluster, to the place of a */
+    OP_RECEIVE, /* ... and to the other half what has come from there */
+    OP_EXPECT,  /* the barrier waits for the bytes of the matrices that come */
+    OP_ARRIVE,  /* at `sync` */
+    OP_AWAIT,   /* `sync`; of a product v's, with `n` that were issued later still under way */
+    OP_FENCE,   /* what was written to shared memory is seen by tensor maps and wgmma */
+    OP_REST,    /* nothing is left of the transition v, whose chunk decays by 2^a: no more chunks (transition.c) */
+    OP_FORGET,  /* `n`: what is known of places is computed again, for registers are what is short */
     OP_N_KINDS
 };
 
@@ -167,6 +169,7 @@ enum sync {
     SYNC_GROUPS,  /* all that compute */
     SYNC_GROUP,   /* those of a warpgroup */
     SYNC_PRODUCT, /* products under way */
+    SYNC_PART,    /* ... but the last one, whose left operand has registers of its own */
     SYNC_STATE, /* those of the step before, which are done: the assembler does not see it where no other was awaited since */
     SYNC_FULL,    /* stage of the ring: what was loaded is there */
     SYNC_EMPTY,   /* ... and nobody reads it any more */
@@ -194,7 +197,7 @@ enum op_flags {
     OP_ONTO = 8,       /* a product is added to what is there */
     OP_DECAYED = 16,   /* times 2^c before */
     OP_AHEAD = 32,  /* OP_LOAD, OP_INIT: for all steps of a round, before the first of them. OP_MAP: what it reads of a
-                     * loaded matrix has been fetched */
+                     * loaded matrix has been fetched. OP_CONTRACT: its left operand has been made by OP_SCALE */
     OP_BEHIND = 64, /* OP_STORE: of all steps of a round, behind the last of them */
     OP_ONCE = 128   /* OP_LOAD: before the first step of the loop that it is in */
 };
@@ -308,6 +311,7 @@ struct plan {
     uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
     uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
     uint32_t state_part;     /* columns of the state that are a left operand at a time */
+    bool overlaps_parts;     /* ... and the next ones while a product by them runs */
     bool apart;              /* outputs are put in buffers of their own: a stage is left while their stores read */
     bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
     bool hands;    /* the output is left in its stage: the warp that loads stores it before it fills that anew */

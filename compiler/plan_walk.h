@@ -171,6 +171,7 @@ static inline uint32_t plan_registers_beside_makers(const struct plan *p)
 }
 /* order.c: have makers anything to do, and nothing that they cannot? */
 bool plan_can_have_makers(struct plan *p);
+bool plan_can_overlap_parts(struct plan *p);
 /* Does who makes a tile of positions make all of it? */
 static inline bool plan_makes_whole_tiles(const struct plan *p)
 {

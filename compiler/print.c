@@ -14,7 +14,8 @@ static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] =
                                        [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
                                        [OP_NEST] = "nest",         [OP_END] = "end",
                                        [OP_ZERO] = "zero",         [OP_COPY] = "copy",
-                                       [OP_ADDEND] = "addend",     [OP_INIT] = "init",
+                                       [OP_ADDEND] = "addend",     [OP_BEGIN] = "begin",
+                                       [OP_SCALE] = "scale",       [OP_INIT] = "init",
                                        [OP_ENTER] = "enter",       [OP_MAP] = "map",
                                        [OP_SCAN] = "scan",         [OP_TOTAL] = "total",
                                        [OP_CONTRACT] = "contract", [OP_ADD_UP] = "add up",
@@ -39,6 +40,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_GROUPS] = "all groups",
                                          [SYNC_GROUP] = "the group",
                                          [SYNC_PRODUCT] = "product",
+                                         [SYNC_PART] = "products before the last",
                                          [SYNC_STATE] = "state",
                                          [SYNC_FULL] = "full stage",
                                          [SYNC_EMPTY] = "empty stage",
@@ -183,7 +185,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " %u", op->n);
     else if (has_value(op))
         tg_printf(w, " v%u", op->v);
-    if (op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_ADDEND)
+    if (op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_ADDEND || op->kind == OP_BEGIN)
         tg_printf(w, " %s v%u v%u", p->groups && op->kind == OP_CONTRACT && !(op->flags & OP_ONTO) ? "=" : "+=", op->a,
                   op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||

@@ -39,6 +39,7 @@ struct check {
     tg_bits rights[PLAN_MAX_VALUES];
     uint32_t issued, last[PLAN_MAX_VALUES]; /* products; the number of each value's last one */
     tg_bits fetched;                        /* left operands in registers */
+    tg_bits scaled;                         /* ... for products into the state in registers of their own */
     tg_bits put;                            /* computed tiles in shared memory */
     tg_bits added;                          /* ... of which the sum over heads has been made */
     tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
@@ -63,8 +64,9 @@ struct check {
     tg_bits parts;  /* products by the columns of the state that the group has: not added up yet */
     bool adds_up;   /* another group may still read what it has left for the sum before */
     uint8_t packed; /* 1 + the value that the state has been a left operand for since it was awaited */
-    tg_bits by_columns; /* products by these columns of the state */
-    uint8_t columns;
+    tg_bits by_columns;                 /* products by these columns of the state */
+    uint8_t next_part[PLAN_MAX_VALUES]; /* of each product by it; 0: all of them are made, or none */
+    uint8_t columns, parts_ahead;       /* ... and how many before them are under way, too */
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
         begins;         /* a barrier is owed: the group's threads read what came; all read what carries begin with */
@@ -109,6 +111,7 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     case OP_MAP:
         return reads_of_map(p, op->v, reads);
     case OP_ADDEND:
+    case OP_BEGIN:
         reads[n++] = op->a;
         reads[n++] = op->b;
         return n + (op->flags & OP_SCALED ? reads_of_map(p, op->c, reads + n) : 0);
@@ -123,6 +126,8 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
         if (op->flags & OP_DECAYED)
             reads[n++] = op->c;
         return n + (op->flags & OP_SCALED ? reads_of_map(p, op->c, reads + n) : 0);
+    case OP_SCALE:
+        return op->flags & OP_SCALED ? reads_of_map(p, op->c, reads) : 0;
     case OP_DECAY:
     case OP_REST:
         if (op->role == ROLE_LOAD)
@@ -211,6 +216,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads what each head has, and knows not which");
     if ((c->flying >> v & 1) && !is_sum)
         return broken(c, "reads what a product is still under way to");
+    if (c->next_part[v] && !is_sum)
+        return broken(c, "reads a product by some columns of the state, and not by all");
     if ((c->parts >> v & 1) && op->kind != OP_ADD_UP && !is_sum)
         return broken(c, "reads the part of a sum that the columns of one group are");
     if (is_ring(p, v) && !c->in_stage)
@@ -238,13 +245,18 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     return check_read_of_rows(c, op, v);
 }
 
-/* Of the state one left operand is in registers at a time. */
+/* Of the state one left operand is in registers at a time, or two where they overlap. */
 static bool check_columns(struct check *c, const struct op *op)
 {
     if (op->a != c->p->state)
         return true;
-    if (op->n != c->columns && (c->flying & c->by_columns))
+    if (op->n != c->next_part[op->v])
+        return broken(c, "a product by some columns of the state, and not by those before them");
+    c->next_part[op->v] = (uint8_t)((op->n + 1U) % plan_state_parts(c->p));
+    const bool others = op->n != c->columns && (c->flying & c->by_columns);
+    if (others && (!c->p->overlaps_parts || c->parts_ahead > 0))
         return broken(c, "a product by some columns of the state while one by others is under way");
+    c->parts_ahead = others ? c->parts_ahead + 1 : 0;
     c->by_columns = (op->n == c->columns ? c->by_columns : 0) | TG_BIT(op->v);
     c->columns = op->n;
     return true;
@@ -266,8 +278,10 @@ static bool check_product(struct check *c, const struct op *op)
     if (of_fetched && op->v != p->state)
         c->cleaned |= TG_BIT(op->a);
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (of_fetched && (c->flying >> i & 1) && (c->lefts[i] >> op->a & 1))
+        if (of_fetched && (c->flying >> i & 1) && (c->lefts[i] >> op->a & 1) && !(op->flags & OP_AHEAD))
             return broken(c, "reads a left operand that a product is still under way from");
+    if (op->flags & OP_AHEAD && !(c->scaled >> op->a & 1))
+        return broken(c, "a left operand that has not been made before");
     c->lefts[op->v] |= of_fetched ? TG_BIT(op->a) : 0;
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
@@ -281,6 +295,29 @@ static bool check_product(struct check *c, const struct op *op)
     c->rights[op->v] |= TG_BIT(op->b) | (owned ? 0 : TG_BIT(op->a));
     c->flying |= TG_BIT(op->v);
     c->last[op->v] = ++c->issued;
+    return true;
+}
+
+static bool check_scaled(struct check *c, const struct op *op)
+{
+    for (uint32_t i = 0; i < c->p->n_values; i++)
+        if ((c->flying >> i & 1) && (c->lefts[i] >> op->v & 1))
+            return broken(c, "reads a left operand that a product is still under way from");
+    c->scaled |= TG_BIT(op->v);
+    return (c->fetched >> op->v & 1) || broken(c, "a left operand that has not been fetched");
+}
+
+/* A sum of the state whose first product was under way is the one behind it, and the end of that product. */
+static bool check_begun(struct check *c, const struct op *op)
+{
+    const bool ends = op->kind == OP_DOT && (op->flags & OP_OF_PRODUCT);
+    if (op->kind != OP_BEGIN && !ends)
+        return true;
+    if (op->kind == OP_BEGIN && (c->flying >> op->v & 1))
+        return broken(c, "begins a sum of the state that is under way");
+    if (op->kind == OP_BEGIN)
+        c->last[op->v] = ++c->issued;
+    c->flying = op->kind == OP_BEGIN ? c->flying | TG_BIT(op->v) : c->flying & ~TG_BIT(op->v);
     return true;
 }
 
@@ -371,7 +408,7 @@ static bool check_ring(struct check *c, const struct op *op)
         c->in_stage = true;
         c->expects = c->is_open = c->tells = c->has_barrier = c->awaited = c->told = c->made = c->cleared = false;
         c->put_told &= op->sync == SYNC_EMPTY;
-        c->loaded = c->covered = c->placed = c->fetched = c->put = c->ready = c->sent = 0;
+        c->loaded = c->covered = c->placed = c->fetched = c->scaled = c->put = c->ready = c->sent = 0;
     }
     c->told |= op->kind == OP_REST;
     if (op->kind == OP_REST && !c->in_stage)
@@ -468,6 +505,8 @@ static bool check_handed(struct check *c, const struct op *op)
 static bool check_awaited(struct check *c, const struct op *op)
 {
     c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
+    if (op->kind == OP_AWAIT && op->sync == SYNC_PART)
+        c->parts_ahead = 0;
     c->of_state = op->kind == OP_AWAIT ? op->sync == SYNC_STATE : c->of_state;
     if (op->kind == OP_AWAIT && (op->sync == SYNC_STATE || (op->sync == SYNC_PRODUCT && op->v == c->p->state)))
         c->packed = 0;
@@ -614,11 +653,16 @@ static bool check_op(struct check *c, const struct op *op)
             return false;
     if (op->kind == OP_CONTRACT && !check_product(c, op))
         return false;
+    if (!check_begun(c, op))
+        return false;
     if (op->kind != OP_CONTRACT && is_written(op) && (c->flying >> op->v & 1))
         return broken(c, "writes what a product is still under way to");
     if (!check_sync(c, op))
         return false;
+    if (op->kind == OP_SCALE && !check_scaled(c, op))
+        return false;
     if (op->kind == OP_FETCH) {
+        c->scaled &= ~TG_BIT(op->v);
         c->fetched |= TG_BIT(op->v);
         c->cleaned &= ~TG_BIT(op->v);
     }

@@ -113,14 +113,21 @@ static bool check_shared_columns(const struct plan *p)
  * every product by it, and something of each vector that the chunk makes. With more than there are registers ptxas would do one
  * product after the other, as groups that share its columns do (order_columns.c). */
 enum { ALL = 240, ALONE = 255 };
+static uint32_t count_by_state(const struct plan *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        n += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
+    }
+    return n;
+}
+
 static uint32_t registers_beside_part(const struct plan *p)
 {
     enum { TILE = 32, VECTOR = 2, BESIDE = 34 };
-    uint32_t products = 0, need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        const struct op *op = &p->ops[i];
-        products += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
-    }
+    const uint32_t products = count_by_state(p);
+    uint32_t need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
     need += TILE * (p->shares_columns && products ? 1 : products);
     for (uint32_t i = 0; i < p->n_values; i++)
         need +=
@@ -128,14 +135,20 @@ static uint32_t registers_beside_part(const struct plan *p)
     return need;
 }
 
+static uint32_t registers_of_parts(const struct plan *p)
+{
+    return p->state_part / 4 * (p->overlaps_parts ? 2 : 1);
+}
+
 static bool find_state_part(struct plan *p)
 {
     enum { MOST = 128, LEAST = 32 };
-    const uint32_t need = registers_beside_part(p);
-    p->state_part = p->shares_columns ? LEAST : MOST;
-    while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
+    const uint32_t need = registers_beside_part(p), most = p->groups == 2 ? ALL : ALONE;
+    p->overlaps_parts = plan_state_columns(p) > MOST && count_by_state(p) == 1 && plan_can_overlap_parts(p);
+    p->state_part = p->shares_columns ? LEAST : p->overlaps_parts ? MOST / 2 : MOST;
+    while (p->heads == 1 && p->state_part > LEAST && need + registers_of_parts(p) > most)
         p->state_part /= 2;
-    return p->heads > 1 || need + p->state_part / 4 <= (p->groups == 2 ? ALL : ALONE) ||
+    return p->heads > 1 || need + registers_of_parts(p) <= most ||
            walk_refuse(p, "give four warps half of the block",
                        "the state and several products by it need more registers than a thread has");
 }
@@ -144,7 +157,8 @@ static bool find_state_part(struct plan *p)
 static void find_makers(struct plan *p)
 {
     const uint32_t most = p->groups == 2 ? plan_registers_beside_makers(p) : ALL;
-    p->has_makers = p->row->makers && plan_can_have_makers(p) && registers_beside_part(p) + p->state_part / 4 <= most;
+    p->has_makers =
+        p->row->makers && plan_can_have_makers(p) && registers_beside_part(p) + registers_of_parts(p) <= most;
     p->threads += p->has_makers ? 128 : 0;
 }
 

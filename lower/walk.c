@@ -133,6 +133,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_PRODUCT:
         await_product(e, w, op->v, op->n);
         break;
+    case SYNC_PART:
+        wgmma_wait(e, NULL, 0, 1);
+        break;
     case SYNC_STATE:
         await_product(e, w, e->p->state, 0);
         break;
@@ -322,18 +325,23 @@ static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- the interpreter ---- */
 
-static emit_walk_op *const operations[OP_N_KINDS] = {
-    [OP_LOAD] = walk_load,         [OP_INIT] = walk_init,          [OP_ENTER] = walk_enter,
-    [OP_LEAVE] = walk_leave,       [OP_MEET] = walk_meet,          [OP_START] = walk_start,
-    [OP_KEEP] = walk_keep,         [OP_NEST] = begin_chunks,       [OP_END] = end_chunks,
-    [OP_CLEAR] = walk_clear,       [OP_FETCH] = walk_fetch,        [OP_CONTRACT] = walk_product,
-    [OP_DOT] = walk_dot,           [OP_ADDEND] = walk_addend,      [OP_MAP] = walk_make,
-    [OP_COPY] = walk_copy,         [OP_DECAY] = walk_decay,        [OP_PUT] = walk_put,
-    [OP_SEND] = cluster_send,      [OP_RECEIVE] = cluster_receive, [OP_STORE] = walk_to_memory,
-    [OP_EXPECT] = producer_expect, [OP_AWAIT] = walk_await,        [OP_ARRIVE] = walk_arrive,
-    [OP_BARRIER] = walk_barrier,   [OP_FENCE] = walk_fence,        [OP_FORGET] = walk_forget,
-    [OP_ADD_UP] = walk_add_up,     [OP_TOTAL] = walk_total,        [OP_REST] = walk_rest,
-    [OP_TAKE] = walk_take,         [OP_PASS] = walk_pass};
+static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,       [OP_INIT] = walk_init,
+                                                     [OP_ENTER] = walk_enter,     [OP_LEAVE] = walk_leave,
+                                                     [OP_MEET] = walk_meet,       [OP_START] = walk_start,
+                                                     [OP_KEEP] = walk_keep,       [OP_NEST] = begin_chunks,
+                                                     [OP_END] = end_chunks,       [OP_CLEAR] = walk_clear,
+                                                     [OP_FETCH] = walk_fetch,     [OP_CONTRACT] = walk_product,
+                                                     [OP_DOT] = walk_dot,         [OP_ADDEND] = walk_addend,
+                                                     [OP_MAP] = walk_make,        [OP_BEGIN] = walk_begin_sum,
+                                                     [OP_SCALE] = walk_scale,     [OP_COPY] = walk_copy,
+                                                     [OP_DECAY] = walk_decay,     [OP_PUT] = walk_put,
+                                                     [OP_SEND] = cluster_send,    [OP_RECEIVE] = cluster_receive,
+                                                     [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect,
+                                                     [OP_AWAIT] = walk_await,     [OP_ARRIVE] = walk_arrive,
+                                                     [OP_BARRIER] = walk_barrier, [OP_FENCE] = walk_fence,
+                                                     [OP_FORGET] = walk_forget,   [OP_ADD_UP] = walk_add_up,
+                                                     [OP_TOTAL] = walk_total,     [OP_REST] = walk_rest,
+                                                     [OP_TAKE] = walk_take,       [OP_PASS] = walk_pass};
 
 /* What neighbours under one guard share. */
 struct guarded {

@@ -46,6 +46,7 @@ void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* s
 LLVMValueRef cluster_rank(struct emit *e);
 LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef rank);
 void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier);
+void made_here(struct emit *e, LLVMValueRef *x, uint32_t n); /* before what follows, not among it */
 void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier);
 void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t bytes);
 void cluster_barrier(struct emit *e);
@@ -76,6 +77,13 @@ struct thread_place {
     LLVMValueRef tid, lane, warp, quad_row, quad_column;
 };
 /* What is in registers while a role's operations are emitted. */
+/* What the chunk adds to the other state: one product or the sum of two, 64 columns of it at a time, of two in turn. */
+struct addends {
+    uint32_t n;
+    LLVMValueRef left[2][16], right[2], x[2][WALK_TILE / 2];
+    bool is_begun;                     /* the first part is under way */
+    LLVMValueRef begun[WALK_TILE / 2]; /* ... to these registers */
+};
 struct walk {
     LLVMValueRef group;       /* number of this warpgroup */
     LLVMValueRef batch, head; /* of the thread block */
@@ -97,12 +105,14 @@ struct walk {
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
+    LLVMValueRef scaled[16];               /* ... as a product into the state has it */
     LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
     uint32_t ahead;                        /* products of the next head that are under way with this one's */
     LLVMValueRef columns[16];              /* of the head before: sums of columns that lanes have parts of */
     const struct op *summed;               /* ... which is what makes them; NULL: there are none */
-    const struct op *addend;               /* what the next sum of the state adds to its product; NULL: nothing */
-    LLVMValueRef place[PLAN_MAX_VALUES];   /* where the group's part of an output was put */
+    struct addends addends;
+    const struct op *addend;             /* what the next sum of the state adds to its product; NULL: nothing */
+    LLVMValueRef place[PLAN_MAX_VALUES]; /* where the group's part of an output was put */
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
@@ -179,13 +189,14 @@ LLVMValueRef owned_address(struct emit *e, const struct walk *w, uint32_t v);
 void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16]);
 void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16]);
 LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
-emit_walk_op walk_fetch;
+emit_walk_op walk_fetch, walk_scale;
 emit_walk_op walk_product;                                                        /* issues it */
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
 emit_walk_op walk_decay;
 LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position);
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept, in two sums;
  * where a value of rows asks for it, those of its two rows. */
+emit_walk_op walk_begin_sum;
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2]);
 
 /* ---- walk_output.c ----------------------------------------------------------------------------------------------- */

@@ -306,6 +306,13 @@ static bool is_by_columns(const struct plan *p, const struct op *op)
     return !plan_has_dim(&p->values[op->v], p->values[op->b].dims[0]);
 }
 
+/* They are there before a product is under way from the others. */
+void walk_scale(struct emit *e, struct walk *w, const struct op *op)
+{
+    scale_owned(e, op, w->words[op->v], w->scaled);
+    wgmma_fence(e, w->scaled, 16);
+}
+
 /* A computed tile's accumulators, packed, or what its scaled map makes of them, are the left operand. */
 static void pack_computed(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef words[16])
 {
@@ -333,7 +340,8 @@ static void issue_by_words(struct emit *e, struct walk *w, const struct op *op, 
     const bool by_columns = is_by_columns(e->p, op);
     LLVMValueRef x[128];
     const uint32_t n = take(e, w, op->v, x);
-    wgmma_fence(e, words, 16);
+    if (!(op->flags & OP_AHEAD))
+        wgmma_fence(e, words, 16);
     wgmma_fence(e, x, n);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
         wgmma_registers(e, x, 2 * n, words + 4 * k,
@@ -375,9 +383,10 @@ static void product_of_fetched(struct emit *e, struct walk *w, const struct op *
     LLVMValueRef left[16], *words = op->flags & OP_SCALED ? left : w->words[op->a];
     begin_sum(e, w, op);
     if (op->v == e->p->state) {
-        scale_owned(e, op, w->words[op->a], left);
+        if (!(op->flags & OP_AHEAD))
+            scale_owned(e, op, w->words[op->a], left);
         await_head_before(e, w, op->v);
-        issue_by_words(e, w, op, words, right_operand(e, w, op));
+        issue_by_words(e, w, op, op->flags & OP_AHEAD ? w->scaled : words, right_operand(e, w, op));
         return;
     }
     LLVMValueRef b = right_operand(e, w, op);
@@ -435,12 +444,6 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
         walk_end_columns(e, w);
 }
 
-/* What the chunk adds to the other state: one product or the sum of two. */
-struct addends {
-    uint32_t n;
-    LLVMValueRef left[2][16], right[2];
-};
-
 static void add_addend(struct emit *e, struct walk *w, const struct op *op, struct addends *a)
 {
     LLVMValueRef *const left = a->left[a->n];
@@ -452,8 +455,10 @@ static void add_addend(struct emit *e, struct walk *w, const struct op *op, stru
 /* ... 64 columns of it. */
 static void issue_addends(struct emit *e, struct addends *a, uint32_t part, LLVMValueRef x[WALK_TILE / 2])
 {
-    for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t i = 0; !a->is_begun && i < a->n; i++) /* else a product reads them, and they may not be moved */
         wgmma_fence(e, a->left[i], 16);
+    if (a->is_begun)
+        wgmma_fence(e, NULL, 0);
     for (uint32_t i = 0; i < a->n; i++)
         for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
             wgmma_registers(e, x, WALK_TILE, a->left[i] + 4 * k,
@@ -462,31 +467,68 @@ static void issue_addends(struct emit *e, struct addends *a, uint32_t part, LLVM
     wgmma_commit(e);
 }
 
+/* A product of the first 64 columns is under way, the others follow. */
+static void begin_dot(struct emit *e, struct walk *w, const struct op *op)
+{
+    struct addends *a = &w->addends;
+    a->n = 0;
+    if (w->addend)
+        add_addend(e, w, w->addend, a);
+    add_addend(e, w, op, a);
+    w->addend = NULL;
+    for (uint32_t r = 0; r < WALK_TILE;
+         r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
+        a->x[r % 2][r / 2] = LLVMGetUndef(e->f32);
+    issue_addends(e, a, 0, a->x[0]);
+}
+
+/* What it is under way to is not moved. */
+void walk_begin_sum(struct emit *e, struct walk *w, const struct op *op)
+{
+    struct addends *a = &w->addends;
+    begin_dot(e, w, op);
+    for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
+        a->begun[r] = a->begun[r] ? a->begun[r] : local(e, e->f32, "begun");
+        set(e, a->begun[r], a->x[0][r]);
+    }
+    a->is_begun = true;
+}
+
+/* Of the first part what is under way, if it was begun before; awaited where it is. */
+static void await_part(struct emit *e, struct walk *w, uint32_t part, bool is_last)
+{
+    struct addends *a = &w->addends;
+    LLVMValueRef *x = a->x[part % 2];
+    const bool was_begun = a->is_begun && part == 0;
+    for (uint32_t r = 0; was_begun && r < WALK_TILE / 2; r++)
+        x[r] = get(e, e->f32, a->begun[r]);
+    wgmma_wait(e, x, WALK_TILE / 2, !is_last);
+    for (uint32_t r = 0; was_begun && r < WALK_TILE / 2; r++)
+        set(e, a->begun[r], x[r]);
+}
+
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2])
 {
     const struct plan *p = e->p;
     const uint32_t parts = plan_state_columns(p) / WALK_TILE;
     const bool by_rows = p->values[op->v].space == SPACE_ROWS;
-    struct addends addends = {0};
-    LLVMValueRef x[2][WALK_TILE / 2];
-    sums[0] = sums[1] = real(e, 0);
-    if (w->addend)
-        add_addend(e, w, w->addend, &addends);
-    add_addend(e, w, op, &addends);
-    w->addend = NULL;
-    for (uint32_t r = 0; r < WALK_TILE;
-         r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
-        x[r % 2][r / 2] = LLVMGetUndef(e->f32);
-    for (uint32_t part = 0; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
+    struct addends *a = &w->addends;
+    if (!a->is_begun)
+        begin_dot(e, w, op);
+    for (uint32_t part = 1; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
+        LLVMValueRef *x = a->x[(part - 1) % 2];
         if (part < parts)
-            issue_addends(e, &addends, part, x[part % 2]);
-        if (part == 0)
-            continue;
-        wgmma_wait(e, x[(part - 1) % 2], WALK_TILE / 2, part < parts);
+            issue_addends(e, a, part, a->x[part % 2]);
+        await_part(e, w, part - 1, part == parts);
+        LLVMValueRef of_part[2] = {real(e, 0), real(e, 0)}; /* long sums would be rounded as what they have grown to */
         for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
             LLVMValueRef state = get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]);
-            LLVMValueRef *sum = &sums[by_rows ? r / 2 % 2 : r % 2];
-            *sum = fma_of(e, x[(part - 1) % 2][r], state, *sum);
+            LLVMValueRef *sum = &of_part[by_rows ? r / 2 % 2 : r % 2];
+            *sum = fma_of(e, x[r], state, *sum);
         }
+        for (uint32_t i = 0; i < 2; i++)
+            sums[i] = part == 1 ? of_part[i] : LLVMBuildFAdd(e->b, sums[i], of_part[i], "");
+        made_here(e, sums, 2); /* or the sums of all parts are made behind the last, of all they are made of */
     }
+    a->is_begun = false;
 }

@@ -113,14 +113,26 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- positions ---- */
 
+static LLVMValueRef load_part(struct emit *e, const struct walk *w, const struct value *v, uint32_t part,
+                              LLVMValueRef index)
+{
+    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, w, v, imm(e, part)), mul(e, index, imm(e, 4))),
+                          "");
+}
+
+/* Of n parts from `first` on: in pairs, which rounds less than one after the other. */
+static LLVMValueRef sum_of_pairs(struct emit *e, const struct walk *w, const struct value *v, uint32_t first,
+                                 uint32_t n, LLVMValueRef index)
+{
+    if (n == 1)
+        return load_part(e, w, v, first, index);
+    LLVMValueRef lower = sum_of_pairs(e, w, v, first, n / 2, index);
+    return LLVMBuildFAdd(e->b, lower, sum_of_pairs(e, w, v, first + n / 2, n - n / 2, index), "");
+}
+
 static LLVMValueRef sum_of_parts(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef index)
 {
-    LLVMValueRef sum = real(e, 0), offset = mul(e, index, imm(e, 4));
-    for (uint32_t part = 0; part < plan_sum_parts(e->p, v); part++)
-        sum = LLVMBuildFAdd(
-            e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, w, v, imm(e, part)), offset), ""),
-            "");
-    return sum;
+    return sum_of_pairs(e, w, v, 0, plan_sum_parts(e->p, v), index);
 }
 
 void walk_positions_vector(struct emit *e, struct walk *w, const struct op *op)
@@ -262,7 +274,6 @@ static void hand_over(struct emit *e, const struct walk *w, const struct value *
 /* <what the chunk adds to the other state, state>: this tile's part to a register; the last tile hands it over. */
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 {
-    const struct value *v = &e->p->values[op->v];
     LLVMValueRef rows[2];
     dot_with_state(e, w, op, rows);
     LLVMValueRef sum = LLVMBuildFAdd(e->b, rows[0], rows[1], "");
@@ -270,7 +281,7 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
         sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
     set(e, sum_so_far(e, w, op->v)[0], sum);
     if (w->tile + 1 == e->p->tiles)
-        hand_over(e, w, v, sum);
+        hand_over(e, w, &e->p->values[op->v], sum);
 }
 
 /* The same for each row of the state: four lanes have it, and the first of them stores the sum. */

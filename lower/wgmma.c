@@ -271,6 +271,11 @@ static void tie(struct emit *e, const char *text, const char *more_constraints, 
         x[i] = n == 1 ? result : element(e, result, i);
 }
 
+void made_here(struct emit *e, LLVMValueRef *x, uint32_t n)
+{
+    tie(e, "", "", x, n, NULL, 0);
+}
+
 static char *accumulators(char *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

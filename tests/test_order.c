@@ -13,9 +13,10 @@
 
 static bool is_needed(const struct op *op)
 {
-    static const uint8_t kinds[] = {OP_TOTAL,  OP_LOAD,  OP_INIT,   OP_ENTER, OP_MAP,     OP_CONTRACT, OP_DOT,
-                                    OP_FETCH,  OP_PUT,   OP_EXPECT, OP_AWAIT, OP_BARRIER, OP_FENCE,    OP_COPY,
-                                    OP_ARRIVE, OP_HEADS, OP_REST,   OP_TAKE,  OP_PASS,    OP_ADD_UP};
+    static const uint8_t kinds[] = {OP_TOTAL, OP_LOAD,   OP_INIT,   OP_ENTER,  OP_MAP,   OP_CONTRACT,
+                                    OP_DOT,   OP_FETCH,  OP_PUT,    OP_EXPECT, OP_AWAIT, OP_BARRIER,
+                                    OP_FENCE, OP_COPY,   OP_ARRIVE, OP_HEADS,  OP_REST,  OP_TAKE,
+                                    OP_PASS,  OP_ADD_UP, OP_BEGIN,  OP_SCALE};
     return memchr(kinds, op->kind, sizeof kinds) != NULL;
 }
 

@@ -68,6 +68,8 @@ static const struct {
     {"gated-delta", "walk-shared",
      112}, /* its walk where dqk is beyond 384; of gradients dV, which makes two outputs */
     {"delta-net-backward", "walk-parts-shared", 240},
+    {"mlstm-sig", "walk-wide", 24}, /* at dqk 256, which is faster so than without (bench/NOTES.md); the next, too */
+    {"mamba2", "walk-wide", 28},
 };
 
 static bool begins(const char *text, const char *with)
