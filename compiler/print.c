@@ -205,7 +205,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
                                       : "to",
                   p->algorithm->tensors[op->tile].name);
     }
-    if (op->flags & (OP_AHEAD | OP_BEHIND) && p->nests[p->values[op->v].nest].steps > 1)
+    if (!p->groups && op->flags & (OP_AHEAD | OP_BEHIND) && p->nests[p->values[op->v].nest].steps > 1)
         tg_printf(w, ", all steps %s", op->flags & OP_AHEAD ? "before the round" : "behind the round");
     if (op->flags & OP_ONCE)
         tg_printf(w, ", before the first step");
