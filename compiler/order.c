@@ -299,6 +299,14 @@ static void find_chunk(struct order *o)
     }
 }
 
+/* What pass nest has left. */
+static void read_ops(struct order *o, struct plan *p)
+{
+    *o = (struct order){.p = p, .n = p->n_ops, .beside = -1};
+    memcpy(o->from, p->ops, p->n_ops * sizeof *p->ops);
+    find_chunk(o);
+}
+
 /* Nothing is left out in silence. */
 static bool check_placed(const struct order *o)
 {
@@ -334,9 +342,8 @@ static void find_roles(struct plan *p)
 /* What they make is read by products alone, each awaited where it is read. */
 bool plan_can_have_makers(struct plan *p)
 {
-    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
-    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
-    find_chunk(&o);
+    struct order o;
+    read_ops(&o, p);
     return order_can_be_together(&o) && plan_state_parts(p) == 1 && (order_has_positions(&o) || plan_makes_rows(p)) &&
            !p->rests;
 }
@@ -345,18 +352,16 @@ bool plan_can_have_makers(struct plan *p)
  * their operands are packed. */
 bool plan_can_overlap_parts(struct plan *p)
 {
-    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
-    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
-    find_chunk(&o);
+    struct order o;
+    read_ops(&o, p);
     return p->groups == 2 && (order_can_be_together(&o) || order_can_begin_state_sum(&o));
 }
 
 bool pass_order(struct plan *p)
 {
-    struct order o = {.p = p, .n = p->n_ops, .beside = -1};
-    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
+    struct order o;
+    read_ops(&o, p);
     p->n_ops = 0;
-    find_chunk(&o);
     if (!order_check_products(&o))
         return false;
     find_roles(p);
