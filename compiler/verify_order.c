@@ -3,7 +3,8 @@
  *   values are defined before they are used
  *   every product is awaited before its accumulators are touched, or what it has on the left in registers, and before the stage
  *       is left that its operands are in; those that are said to be under way meanwhile are; those by the state before others
- *       of its columns are a left operand
+ *       of its columns are a left operand, or where parts overlap all but the last; and by all its columns before they are read
+ *   what a product into the state has on the left while one by a tile reads the same matrix is made before
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows

@@ -189,14 +189,14 @@ LLVMValueRef owned_address(struct emit *e, const struct walk *w, uint32_t v);
 void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16]);
 void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16]);
 LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
-emit_walk_op walk_fetch, walk_scale;
-emit_walk_op walk_product;                                                        /* issues it */
+emit_walk_op walk_fetch, walk_scale; /* a left operand; that of a product into the state, ahead */
+emit_walk_op walk_product;           /* issues it */
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
 emit_walk_op walk_decay;
 LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position);
+emit_walk_op walk_begin_sum; /* issues the first part of the product that the next one sums up */
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept, in two sums;
  * where a value of rows asks for it, those of its two rows. */
-emit_walk_op walk_begin_sum;
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2]);
 
 /* ---- walk_output.c ----------------------------------------------------------------------------------------------- */
