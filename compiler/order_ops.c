@@ -104,7 +104,7 @@ bool order_makes_vector(const struct plan *p, const struct op *op)
 bool order_sums_state(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_DOT && (v->space == SPACE_ROWS || (v->late && v->n_dims == 0));
+    return op->kind == OP_DOT && (v->space == SPACE_ROWS || v->late) && (op->a == p->state || op->b == p->state);
 }
 
 /* Complete behind the barrier of the next chunk. */

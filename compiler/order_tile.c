@@ -292,7 +292,7 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
     const struct plan *p = o->p;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &o->from[i];
-        const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
+        const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && !order_sums_state(p, op);
         if (o->placed[i])
             continue;
         if (p->shares_columns && (by_columns || order_is_of_output(p, op)))

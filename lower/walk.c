@@ -307,7 +307,8 @@ static void walk_make(struct emit *e, struct walk *w, const struct op *op)
 static void walk_dot(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    emit_walk_op *const late = v->n_dims ? walk_column_sums : walk_state_sum;
+    emit_walk_op *const whole = op->flags & OP_OF_PRODUCT ? walk_state_sum : walk_tile_sum;
+    emit_walk_op *const late = v->n_dims ? walk_column_sums : whole;
     emit_walk_op *const parts = plan_is_gathered(v) ? walk_gather : v->late ? late : walk_row_sums;
     (plan_is_carried(v) ? walk_add_carried : v->space == SPACE_ROWS ? walk_state_rows : parts)(e, w, op);
 }

@@ -81,7 +81,9 @@ struct thread_place {
 struct addends {
     uint32_t n;
     LLVMValueRef left[2][16], right[2], x[2][WALK_TILE / 2];
+    uint32_t turn;                     /* which of x the part has that is issued next, or is under way */
     bool is_begun;                     /* the first part is under way */
+    bool is_ahead;                     /* ... of the next head */
     LLVMValueRef begun[WALK_TILE / 2]; /* ... to these registers */
 };
 struct walk {
@@ -238,7 +240,7 @@ LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of thi
 emit_walk_op walk_row_sums;
 emit_walk_op walk_column_sums;
 void walk_end_columns(struct emit *e, struct walk *w); /* of the head before, if its sums are not made yet */
-emit_walk_op walk_state_sum;
+emit_walk_op walk_state_sum, walk_tile_sum;
 emit_walk_op walk_state_rows;       /* a sum for each row of the state */
 emit_walk_op walk_store_state_rows; /* ... to memory */
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */

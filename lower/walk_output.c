@@ -32,6 +32,27 @@ static void keep_exponentials(struct emit *e, struct walk *w, const struct op *o
         w->kept[r] = local(e, e->f32, "exponential");
 }
 
+/* What the map of a tile of positions ends with. */
+static uint8_t last_code(const struct plan *p, const struct value *v)
+{
+    const tg_stmt *s = &p->algorithm->body[v->stmt];
+    return s->op == TG_STMT_MAP ? s->expr[tg_expr_length(s) - 1].op : TG_X_END;
+}
+
+/* Of several heads' tiles: is nothing but their 16 bits in shared memory read of what the map makes? Then zeros are put there alone, two
+ * by two, by masks that all heads have. */
+static bool is_masked_when_put(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    uint8_t reads[PLAN_MAX_OP_READS];
+    bool is = p->heads > 1 && plan_is_made_tile(v) && !v->summed &&
+              (last_code(p, v) == TG_X_CAUSAL || last_code(p, v) == TG_X_BEFORE);
+    for (uint32_t i = 0; is && i < p->n_ops; i++)
+        for (uint32_t k = 0, n = plan_op_reads(p, &p->ops[i], reads); k < n; k++)
+            is &= reads[k] != op->v || p->ops[i].kind == OP_PUT || p->ops[i].kind == OP_CONTRACT;
+    return is;
+}
+
 /* `factored`: the map's difference of positions is a product of factors, and where. */
 static void map_elements(struct emit *e, struct walk *w, const struct op *op, int factored)
 {
@@ -44,7 +65,7 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     else if (matrix >= 0)
         load_all_owned(e, w, (uint32_t)matrix,
                        words); /* even `left`: kept, it would take 16 registers beside the state's product */
-    struct expression *x = expression_begin(e, op->stmt, out, true);
+    struct expression *x = expression_begin(e, op->stmt, out, !is_masked_when_put(e->p, op));
     if (x) {
         x->factored = factored;
         keep_exponentials(e, w, op, x);
@@ -96,11 +117,43 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
     LLVMPositionBuilderAtEnd(e->b, after);
 }
 
+/* Of two elements side by side those that are there: a word's mask. The second one is there with the first alone, or the other way. */
+static LLVMValueRef mask_of(struct emit *e, LLVMValueRef first, LLVMValueRef second, bool first_alone)
+{
+    LLVMValueRef one = first_alone ? choose(e, first, imm(e, 0xffff), imm(e, 0))
+                                   : choose(e, second, imm(e, (int32_t)0xffff0000), imm(e, 0));
+    return choose(e, first_alone ? second : first, imm(e, -1), one);
+}
+
+/* Zeros above the diagonal, and where queries are columns, behind the chunk's end: gates count as zero there, and 2^(b_i - b_j) may be
+ * infinite. `eight`: the words' first 8 columns. */
+static void mask_words(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef words[4], uint32_t eight)
+{
+    const struct value *v = &e->p->values[op->v];
+    const bool row_is_query = v->dims[0] == TG_LQ;
+    const int32_t strict = last_code(e->p, v) == TG_X_BEFORE;
+    LLVMValueRef first = add(e, tile_column(e, 0), positions_before(e, w, WALK_TILE)),
+                 behind = sub(e, tile_row(e, 0), first), rest = sub(e, e->at.length, first);
+    for (uint32_t i = 0; i < 4; i++) {
+        const int32_t column = 8 * (int32_t)(eight + i / 2), ahead = column - 8 * (int32_t)(i % 2);
+        LLVMValueRef keep[2], there[2];
+        for (int32_t k = 0; k < 2; k++) {
+            keep[k] = row_is_query ? less(e, imm(e, ahead + k + strict - 1), behind)
+                                   : less(e, behind, imm(e, ahead + k - strict + 1));
+            there[k] = less(e, imm(e, column + k), rest);
+        }
+        words[i] = LLVMBuildAnd(e->b, words[i], mask_of(e, keep[0], keep[1], row_is_query), "");
+        if (!row_is_query)
+            words[i] = LLVMBuildAnd(e->b, words[i], mask_of(e, there[0], there[1], true), "");
+    }
+}
+
 /* The group's columns of a tile of positions, rounded, to shared memory. */
 static void put_tile(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, op->v);
     const uint32_t n = walk_registers(e->p, &e->p->values[op->v]);
+    const bool is_masked = is_masked_when_put(e->p, op);
     LLVMValueRef *const from = e->p->values[op->v].summed ? sum_slots(e, op->v) : slots(e, w, op->v);
     for (uint32_t r = 0; r < n; r++)
         x[r] = get(e, e->f32, from[r]);
@@ -114,6 +167,8 @@ static void put_tile(struct emit *e, struct walk *w, const struct op *op)
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
             words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
+        if (is_masked)
+            mask_words(e, w, op, words, u);
         store_matrices(e, LLVMBuildXor(e->b, first, imm(e, 16 * u), ""), words, false);
     }
 }

@@ -452,41 +452,55 @@ static void add_addend(struct emit *e, struct walk *w, const struct op *op, stru
     a->right[a->n++] = columns_of(e, w, op->b, SPAN_BYTES);
 }
 
-/* ... 64 columns of it. */
+/* Columns of the state in one part: beside those of several heads there are registers for 32. */
+static uint32_t dot_columns(const struct plan *p)
+{
+    return plan_heads_in_columns(p) > 1 ? WALK_TILE / 2 : WALK_TILE;
+}
+
+/* ... some columns of it. */
 static void issue_addends(struct emit *e, struct addends *a, uint32_t part, LLVMValueRef x[WALK_TILE / 2])
 {
+    const uint32_t columns = dot_columns(e->p), first = part * columns;
+    const uint32_t place = first / WALK_TILE * SPAN_BYTES + first % WALK_TILE * 2;
     for (uint32_t i = 0; !a->is_begun && i < a->n; i++) /* else a product reads them, and they may not be moved */
         wgmma_fence(e, a->left[i], 16);
     if (a->is_begun)
         wgmma_fence(e, NULL, 0);
     for (uint32_t i = 0; i < a->n; i++)
         for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-            wgmma_registers(e, x, WALK_TILE, a->left[i] + 4 * k,
-                            add(e, a->right[i], imm(e, (part * SPAN_BYTES + k * STEP_K * WALK_SPAN_BYTES) / 16)),
-                            i + k > 0, true);
+            wgmma_registers(e, x, columns, a->left[i] + 4 * k,
+                            add(e, a->right[i], imm(e, (place + k * STEP_K * WALK_SPAN_BYTES) / 16)), i + k > 0, true);
     wgmma_commit(e);
 }
 
-/* A product of the first 64 columns is under way, the others follow. */
-static void begin_dot(struct emit *e, struct walk *w, const struct op *op)
+/* A product of the first columns is under way, the others follow. */
+static void begin_dot(struct emit *e, struct walk *w, const struct op *op, const struct op *addend)
 {
     struct addends *a = &w->addends;
     a->n = 0;
-    if (w->addend)
-        add_addend(e, w, w->addend, a);
+    if (addend)
+        add_addend(e, w, addend, a);
     add_addend(e, w, op, a);
-    w->addend = NULL;
-    for (uint32_t r = 0; r < WALK_TILE;
-         r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
+    issue_addends(e, a, 0, a->x[a->turn]);
+}
+
+/* The first of all heads'. Parts take turns in these registers: left alone, ptxas uses more than there are. */
+static void begin_dots(struct emit *e, struct walk *w, const struct op *op, const struct op *addend)
+{
+    struct addends *a = &w->addends;
+    a->turn = 0;
+    for (uint32_t r = 0; r < WALK_TILE; r++)
         a->x[r % 2][r / 2] = LLVMGetUndef(e->f32);
-    issue_addends(e, a, 0, a->x[0]);
+    begin_dot(e, w, op, addend);
 }
 
 /* What it is under way to is not moved. */
 void walk_begin_sum(struct emit *e, struct walk *w, const struct op *op)
 {
     struct addends *a = &w->addends;
-    begin_dot(e, w, op);
+    begin_dots(e, w, op, w->addend);
+    w->addend = NULL;
     for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
         a->begun[r] = a->begun[r] ? a->begun[r] : local(e, e->f32, "begun");
         set(e, a->begun[r], a->x[0][r]);
@@ -495,34 +509,51 @@ void walk_begin_sum(struct emit *e, struct walk *w, const struct op *op)
 }
 
 /* Of the first part what is under way, if it was begun before; awaited where it is. */
-static void await_part(struct emit *e, struct walk *w, uint32_t part, bool is_last)
+static void await_part(struct emit *e, struct addends *a, LLVMValueRef *x, bool is_first, bool is_last)
 {
-    struct addends *a = &w->addends;
-    LLVMValueRef *x = a->x[part % 2];
-    const bool was_begun = a->is_begun && part == 0;
+    const bool was_begun = a->is_begun && is_first;
     for (uint32_t r = 0; was_begun && r < WALK_TILE / 2; r++)
         x[r] = get(e, e->f32, a->begun[r]);
-    wgmma_wait(e, x, WALK_TILE / 2, !is_last);
+    wgmma_wait(e, x, dot_columns(e->p) / 2, !is_last);
     for (uint32_t r = 0; was_begun && r < WALK_TILE / 2; r++)
         set(e, a->begun[r], x[r]);
+}
+
+/* Of heads that are side by side the next one's begins before this one's last part is awaited. */
+static bool begin_dot_of_next_head(struct emit *e, struct walk *w, const struct op *op, const struct op *addend)
+{
+    const uint32_t head = w->column_head;
+    w->addends.is_ahead = head + 1 < plan_heads_in_columns(e->p);
+    if (!w->addends.is_ahead)
+        return false;
+    walk_enter_head(e, w, head + 1);
+    begin_dot(e, w, op, addend);
+    walk_enter_head(e, w, head);
+    return true;
 }
 
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2])
 {
     const struct plan *p = e->p;
-    const uint32_t parts = plan_state_columns(p) / WALK_TILE;
+    const uint32_t columns = dot_columns(p), parts = plan_state_columns(p) / columns;
     const bool by_rows = p->values[op->v].space == SPACE_ROWS;
+    const struct op *addend = w->addend;
     struct addends *a = &w->addends;
-    if (!a->is_begun)
-        begin_dot(e, w, op);
+    w->addend = NULL;
+    if (!a->is_begun && !a->is_ahead)
+        begin_dots(e, w, op, addend);
     for (uint32_t part = 1; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
-        LLVMValueRef *x = a->x[(part - 1) % 2];
-        if (part < parts)
-            issue_addends(e, a, part, a->x[part % 2]);
-        await_part(e, w, part - 1, part == parts);
+        LLVMValueRef *x = a->x[a->turn];
+        bool more = part < parts;
+        a->turn = 1 - a->turn;
+        if (more)
+            issue_addends(e, a, part, a->x[a->turn]);
+        else
+            more = begin_dot_of_next_head(e, w, op, addend);
+        await_part(e, a, x, part == 1, !more);
         LLVMValueRef of_part[2] = {real(e, 0), real(e, 0)}; /* long sums would be rounded as what they have grown to */
-        for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
-            LLVMValueRef state = get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]);
+        for (uint32_t r = 0; r < columns / 2; r++) {
+            LLVMValueRef state = get(e, e->f32, slots(e, w, p->state)[(part - 1) * columns / 2 + r]);
             LLVMValueRef *sum = &of_part[by_rows ? r / 2 % 2 : r % 2];
             *sum = fma_of(e, x[r], state, *sum);
         }

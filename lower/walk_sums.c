@@ -260,28 +260,61 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- the state ---- */
 
-/* The warp's part of a sum of the whole state, of which this lane has one. */
-static void hand_over(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef sum)
+enum { MOST_HEADS = 4 }; /* of 64 columns at least, which 128 registers have */
+
+/* The warp's parts of a sum of the whole state, of each head's, of which this lane has one. */
+static void hand_over(struct emit *e, struct walk *w, const struct value *v, LLVMValueRef *sums, uint32_t n)
 {
     for (uint32_t by = 1; by < 32; by *= 2)
-        sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
+        for (uint32_t i = 0; i < n; i++)
+            sums[i] = LLVMBuildFAdd(e->b, sums[i], shuffle_xor(e, sums[i], by), "");
+    LLVMValueRef to[MOST_HEADS];
+    for (uint32_t i = 0; i < n; i++) {
+        if (n > 1)
+            walk_enter_head(e, w, i);
+        to[i] = part_address(e, w, v, warp_of_all(e, w));
+    }
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-    LLVMBuildStore(e->b, sum, part_address(e, w, v, warp_of_all(e, w)));
+    for (uint32_t i = 0; i < n; i++)
+        LLVMBuildStore(e->b, sums[i], to[i]);
     end_if(e, after);
     sync_warp(e);
 }
 
-/* <what the chunk adds to the other state, state>: this tile's part to a register; the last tile hands it over. */
+/* This tile's part to a register; the last tile, or head, hands over what there is. */
+static void add_to_sum(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sum)
+{
+    const uint32_t n = plan_heads_in_columns(e->p);
+    LLVMValueRef sums[MOST_HEADS];
+    if (w->tile)
+        sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
+    set(e, sum_so_far(e, w, op->v)[0], sum);
+    if (w->tile + 1 < e->p->tiles || w->column_head + 1 < n)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        sums[i] = get(e, e->f32, e->registers[op->v][2 * i]);
+    hand_over(e, w, &e->p->values[op->v], sums, n);
+}
+
+/* <what the chunk adds to the other state, state>. */
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef rows[2];
     dot_with_state(e, w, op, rows);
-    LLVMValueRef sum = LLVMBuildFAdd(e->b, rows[0], rows[1], "");
-    if (w->tile)
-        sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
-    set(e, sum_so_far(e, w, op->v)[0], sum);
-    if (w->tile + 1 == e->p->tiles)
-        hand_over(e, w, &e->p->values[op->v], sum);
+    add_to_sum(e, w, op, LLVMBuildFAdd(e->b, rows[0], rows[1], ""));
+}
+
+/* <a loaded matrix, a tile of accumulators>: all of it. */
+void walk_tile_sum(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[16];
+    column_parts(e, w, op, 0, 1, x);
+    for (uint32_t n = 8; n > 0; n /= 2)
+        for (uint32_t i = 0; i < n; i++)
+            x[i] = LLVMBuildFAdd(e->b, x[i], x[i + n], "");
+    if (e->p->shares_columns) /* the other group has the same tile */
+        x[0] = choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), x[0], real(e, 0));
+    add_to_sum(e, w, op, x[0]);
 }
 
 /* The same for each row of the state: four lanes have it, and the first of them stores the sum. */
@@ -372,8 +405,8 @@ static struct walk in_first_buffer(struct emit *e, const struct walk *w)
 
 void walk_meet_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef sum)
 {
-    const struct walk first = in_first_buffer(e, w);
-    hand_over(e, &first, &e->p->values[op->v], sum);
+    struct walk first = in_first_buffer(e, w);
+    hand_over(e, &first, &e->p->values[op->v], &sum, 1);
 }
 
 void walk_leave_sum(struct emit *e, const struct walk *w, const struct op *op)

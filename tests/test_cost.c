@@ -73,6 +73,8 @@ static bool is_before_holding;
 static bool is_before_sums;
 /* ... or from before a ring of two whose rows are made was left in its own step: and of all `-made`. */
 static bool is_before_turns;
+/* ... and before gradients of narrow walks had two thread blocks of dK a multiprocessor. */
+static bool is_before_two;
 
 /* ... and the GPU. */
 static const tg_target *measured_on;
@@ -165,8 +167,11 @@ static bool is_of_fragments(const char *variant, const char *schedule)
 static bool is_former(const char *variant, const char *schedule)
 {
     const bool has_normaliser = strcmp(variant, "mlstm-exp") == 0 || strcmp(variant, "mlstm-sig-norm") == 0;
+    const bool is_backward = strstr(variant, "-backward") != NULL;
     if (is_of_fragments(variant, schedule) || (is_before_composing && strncmp(schedule, "segments", 8) == 0) ||
-        (is_before_turns && strstr(schedule, "-made")))
+        (is_before_turns && strstr(schedule, "-made")) || (is_before_two && is_backward && strstr(schedule, "-narrow")))
+        return true;
+    if (is_before_sums && is_backward && strstr(variant, "delta")) /* dQ had three sums and a product more */
         return true;
     return is_before_holding && !strchr(schedule, ' ') && strncmp(schedule, "step", 4) == 0 &&
            (!has_normaliser || strcmp(schedule, "step") == 0);
@@ -200,7 +205,7 @@ static void add_taken(const json_t *shape, const char *name, const json_t *timed
         return;
     tg_schedule_text(variant, &schedule, text);
     json_object_foreach((json_t *)timed, each, ms) best = fmin(best, json_number_value(ms));
-    if ((ms = json_object_get(timed, text)) == NULL)
+    if ((ms = json_object_get(timed, text)) == NULL || is_former(name, text))
         return; /* it was not timed */
     taken[n_taken] = (struct taken){.ratio = json_number_value(ms) / best};
     snprintf(taken[n_taken].label, sizeof taken->label, "%s B %lld NH %lld T %lld: %s", name, (long long)sizes.batch,
@@ -321,6 +326,7 @@ static void read_results(const char *path, enum kind kind)
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
         is_before_sums = line && strcmp(string(line, "date"), "2026-11-28") < 0;
         is_before_turns = line && strcmp(string(line, "date"), "2026-11-30T08") < 0;
+        is_before_two = line && strcmp(string(line, "date"), "2026-11-30T19") < 0;
         measured_on = gpu_of(line);
         if (kind == TUNED && line && json_object_get(line, "ratio"))
             add_tuned(line);
