@@ -38,9 +38,10 @@ enum {
     QSC,                     /* scale q, where there is no decay [T, dqk] */
     DHW, DRW, ADD_Q, ADD_K, DC, DTR, /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     DQI, DQG, DP, DPG, DQS, DQH, QD, /* dQ; q.dq */
-    GI, GG, LP, LG, GX, LE, RV, GB, LGB, Z, ZD, DKR, /* dK of a key as it is read: its parts over beta, k by them, dr.v; it, k by it */
+    BL, BN, RB,                      /* is beta large; beta if it is, else 1; beta over that [T] */
+    GI, LP, RV, GB, LGB, Z, ZD, DKR, /* dK of a key as it is read, with BN for beta, and k by it; dr.v; as it is */
     NI, NG, KP, KPG, KS, KL, KLG, KLS, DKW, KX, KD, DKH, /* dK of a key as it is written; k by its part through the state, k by it */
-    XI, XC, E, PE, TE, TX, /* <C, dC>, decayed; rows less columns of E */
+    XI, XC, E, PE, TE, /* <C, dC>, decayed; rows less columns of E */
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KNW, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     SE, YS,                     /* ... where the values' walks are cut: the states behind chunks; Y less PZ [chunk] */

@@ -9,7 +9,7 @@
 #define GATE_ROW                                                                                                       \
     {ROW("unit", (Q, K)), .has = K2, .lacks = DQ_RAW, ROWS}, {ROW("unit", (QQ, K2, Q, K, QSC)), .has = DQ_RAW, ROWS},   \
     {ROW("scaled", (QSC)), .lacks = DQ_RAW, ELEMENTS},                                                                  \
-    {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS_OF(4)}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS_OF(4)}
+    {ROW("gates", (B, GT, WI, W, BN, RB)), .lacks = BETA_RAW, POSITIONS_OF(4)}, {ROW("gates", (B, GT, WI, W, BN, RB, BETA)), .has = BETA_RAW, POSITIONS_OF(4)}
 #define GATE_GRADIENT_ROW                                                                                              \
     {ROW("dgates", (DBETA, DA)), .lacks = BETA_RAW, POSITIONS},                                                        \
     {ROW("dgates", (DBETA_RAW, DG_RAW, SUM_BIAS, SUM_RATE)), POSITIONS},                                               \
@@ -78,7 +78,7 @@ static const tg_schedule back_portable = {
     SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
     .rows = {GATE_ROW, T_OF((T_, PT)), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
              {ROW("dQ", (DQ, QD)), PRODUCTS(2), KEYS},
-             {ROW("dKr", (DKR, GX, LE, RV, ZD)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
+             {ROW("dKr", (DKR, RV, ZD)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
              {ROW("dK", (DK, KX, KD)), PRODUCTS(2), KEYS},
              {ROW("product", (XI)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(64)}},
              GATE_GRADIENT_ROW},
@@ -179,7 +179,7 @@ static const tg_point back_walk_points[] = {
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, QD, ZD, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DK, DS0, KX, KD, SK)), KEY_WALK},
              WALKED_GATE_ROWS},
@@ -191,7 +191,7 @@ static const tg_point back_apart_points[] = {{.name = "walk-apart"}, {.name = "w
 static const tg_schedule back_apart = {
     SCHEDULE("walk-apart"), .chunk = 64, .points = back_apart_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, QD, ZD, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DKW, DS0, KX, KD, SK)), KEY_WALK},
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
@@ -214,7 +214,7 @@ static const tg_point back_grouped_points[] = {
     {.name = NULL},
 };
 #define GROUPED_KEY_ROWS                                                                                               \
-    {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, SF)), KEY_WALK},                                                         \
+    {ROW("dQ", (DQH, DKR, QD, ZD, SR, SF)), KEY_WALK},                                                         \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     END_ROW,                                                                                                           \
     {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, KEY_WALK},                                                         \
@@ -239,7 +239,7 @@ static const tg_point back_paired_points[] = {
 static const tg_schedule back_paired = {
     SCHEDULE("walk-paired"), .chunk = 64, .points = back_paired_points,
     .rows = {VALUE_ROWS(4),
-             {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, SF)), ON_WARPGROUPS(2), PAIRED},
+             {ROW("dQ", (DQ, DKR, QD, ZD, SR, SF)), ON_WARPGROUPS(2), PAIRED},
              END_ROW,
              {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), PAIRED},
              WALKED_GATE_ROWS},
@@ -279,13 +279,13 @@ static const tg_schedule back_parted = {
     {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
     GATE_GRADIENT_ROW
 #define CUT_KEY_ROWS                                                                                                   \
-    {ROW("dQ", (DQH, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
+    {ROW("dQ", (DQH, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                       \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     CUT_GATE_ROWS
 #define CUT_PAIRED_ROWS                                                                                                \
-    {ROW("dQ", (DQ, DKR, GX, LE, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
+    {ROW("dQ", (DQ, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
     {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                                  \
     CUT_GATE_ROWS
 static const tg_point back_cut_keys_points[] = {

@@ -53,14 +53,11 @@ static const struct {
     {"kda", "", 132},         /* its walk on mma.sync for sm_100a */
     {"", "walk-parts-heads", 144},
     {"", "walk-parts-pairs", 168},
-    {"gated-delta-backward", "walk-narrow", 16}, /* dQ and dK at 64, 128 */
-    {"gated-delta-backward", "walk-parts", 24},  /* dQ where 128 divides no width */
-    {"delta-net", "walk-keep", 24},              /* its walk where dqk is beyond 192 */
+    {"delta-net", "walk-keep", 24}, /* its walk where dqk is beyond 192 */
     {"gated-delta", "walk-keep", 24},
     {"mlstm-exp-backward", "walk-cluster", 24}, /* dQ, and the next: sums of the state that wait for a step */
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
-    {"gated-delta", "walk-cluster", 32},            /* gradients at 256, 256: dQ */
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
     {"nla-backward", "walk-parts", 176},            /* dQ, whose part of dhv is 256 wide */
     {"nla-backward", "walk-deep", 20},              /* dK at 256, 256 */
@@ -68,6 +65,8 @@ static const struct {
     {"gated-delta", "walk-shared",
      112}, /* its walk where dqk is beyond 384; of gradients dV, which makes two outputs */
     {"delta-net-backward", "walk-parts-shared", 240},
+    {"delta-net-backward", "walk-parts-split", 20}, /* dQ at 256, 512 */
+    {"mamba2-backward", "walk-cluster", 16},        /* dK at 128, 512 */
     {"mlstm-sig", "walk-wide", 24}, /* at dqk 256, which is faster so than without (bench/NOTES.md); the next, too */
     {"mamba2", "walk-wide", 28},
 };

@@ -115,9 +115,10 @@ static double saturated(uint8_t drawn, double ordinary_value, double sign)
 }
 
 /* Tokens are masked alike in all gates, of which one is shut: nothing is let in at one, nothing kept at the next. Both at
- * once would make the largest of the exponents of mLSTM-exp -inf. */
+ * once would make the largest of the exponents of mLSTM-exp -inf. Of a fraction, beta, nothing or next to nothing is taken. */
 static double masked(uint8_t drawn, double ordinary_value, size_t index)
 {
+    static const double fractions[] = {0, 1e-30, 0x1p-8, 0x1p-7};
     const double shut = index / 10 % 2 ? -INFINITY : -FLT_MAX;
     switch (drawn) {
     case TG_DRAWN_LET_IN:
@@ -127,6 +128,8 @@ static double masked(uint8_t drawn, double ordinary_value, size_t index)
     case TG_DRAWN_FORGET:
     case TG_DRAWN_LOG_DECAY:
         return index % 10 == 8 ? shut : ordinary_value;
+    case TG_DRAWN_FRACTION:
+        return index % 10 == 5 ? fractions[index / 10 % 4] : ordinary_value;
     default:
         return ordinary_value;
     }
