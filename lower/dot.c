@@ -72,12 +72,17 @@ static void dot_rows(struct emit *e, const struct op *op)
 static void dot_tile(struct emit *e, const struct op *op)
 {
     const struct shape s = fragment_shape(e->p, &e->p->values[op->a]);
-    LLVMValueRef sum = real(e, 0), scratch = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
+    enum { SUMS = 4 }; /* a long one is rounded as what it has grown to */
+    LLVMValueRef sums[SUMS], scratch = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
+    for (uint32_t i = 0; i < SUMS; i++)
+        sums[i] = real(e, 0);
     for (uint32_t r = 0; r < s.m * s.n * 4; r++) {
         if (r % (s.n * 4) == 0)
             load_operands(e, op, r / (s.n * 4) * 2);
-        sum = product(e, op, r, sum);
+        sums[r % SUMS] = product(e, op, r, sums[r % SUMS]);
     }
+    LLVMValueRef sum =
+        LLVMBuildFAdd(e->b, LLVMBuildFAdd(e->b, sums[0], sums[1], ""), LLVMBuildFAdd(e->b, sums[2], sums[3], ""), "");
     for (uint32_t by = 1; by < 32; by *= 2)
         sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
     barrier(e); /* the sums of the chunk before have been read */

@@ -299,7 +299,7 @@ static const tg_vary back_two_level_vary[] = {
 #define DELTA_ROW {ROW("delta", (DELTA)), NO_SCAN(64)}
 #define EXACT_ROW {ROW("exact", (DELTAX, REX, DNW)), NO_SCAN(64)}
 /* The final states' part of <C, dC>, and the sums from the last chunk on. */
-#define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
+#define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_P(128)}}
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64, (GATE_GRADIENTS)), PARAMETER_ROW
 
 /* States of segments are made with dqk's blocks, as dQ and dK make them: what telescopes (SR, SK) has the same operands,
