@@ -313,10 +313,12 @@ void walk_scale(struct emit *e, struct walk *w, const struct op *op)
     wgmma_fence(e, w->scaled, 16);
 }
 
-/* A computed tile's accumulators, packed, or what its scaled map makes of them, are the left operand. */
+/* A computed tile's accumulators, packed, or what its scaled map makes of them, are the left operand; or they times the factor of the
+ * right one's map. */
 static void pack_computed(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef words[16])
 {
     const struct value *scaled = op->flags & OP_SCALED ? &e->p->values[op->c] : NULL;
+    const bool is_others = scaled && plan_matrix_of(e->p, op->c) != op->a;
     struct expression *x = scaled ? expression_begin(e, scaled->stmt, scaled, true) : NULL;
     LLVMValueRef y[WALK_TILE / 2];
     const uint32_t n = take(e, w, op->a, y);
@@ -326,8 +328,10 @@ static void pack_computed(struct emit *e, struct walk *w, const struct op *op, L
                                       .column_class = half,
                                       .row = tile_column(e, position),
                                       .column = owner_row(e, w, half),
+                                      .self = is_others ? real(e, 1) : NULL,
                                       .self_index = r};
-        y[r] = expression_element(e, x, &at);
+        LLVMValueRef mapped = expression_element(e, x, &at);
+        y[r] = is_others ? LLVMBuildFMul(e->b, y[r], mapped, "") : mapped;
     }
     for (uint32_t i = 0; i < n / 2; i++)
         words[i] = pack(e, y[2 * i], y[2 * i + 1]);

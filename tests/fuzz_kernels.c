@@ -101,7 +101,7 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less, so that nobody's roundings resolve these? Of tokens that are alone and divided by what
- * normalises them, or have decays of channels; where gates are saturated, of decays of channels, of lone tokens of mlstm-exp, and in f16
+ * normalises them, or have decays of channels; where gates are saturated, of decays of channels, of lone tokens of what mLSTM normalises, and in f16
  * of what it divides by next to nothing (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
@@ -110,6 +110,7 @@ static bool cancels(const struct drawn *drawn, const tg_variant *variant)
     if (decays_by_channel(variant))
         return is_saturated || is_alone;
     return (strncmp(spec->variant, "nla", 3) == 0 && is_alone) ||
+           (strcmp(spec->variant, "mlstm-sig-norm") == 0 && is_saturated && is_alone) ||
            (strcmp(spec->variant, "mlstm-exp") == 0 && is_saturated && (is_alone || spec->io == TG_F16));
 }
 

@@ -571,6 +571,42 @@ static void check_kept_of_sequences(void)
                "found: %s", log_text());
 }
 
+/* gated-delta's walk, with the weight of a token in its key and not in the value that is in registers, which takes it all the same. */
+static void try_weighted_keys(void)
+{
+    static tg_stmt body[TG_MAX_BODY];
+    static struct changed c;
+    const tg_variant *variant = tg_variant_find("gated-delta");
+    if (!tap_expect(take_schedule(&c, variant, "walk"), "no such schedule"))
+        return;
+    const uint8_t k = tile_named(&c.algorithm, "k"), n = tile_named(&c.algorithm, "n"),
+                  weighted = tile_named(&c.algorithm, "nw");
+    memcpy(body, c.algorithm.body, c.algorithm.n_body * sizeof *body);
+    for (uint32_t i = 0; i < c.algorithm.n_body; i++) {
+        if (body[i].op == TG_STMT_MAP && TG_OPERAND_TILE(body[i].out) == weighted)
+            body[i].expr[0].operand = TG_AT_KV(k);
+        if (body[i].op == TG_STMT_CARRY)
+            body[i].a = TG_AT_KV(weighted), body[i].b = TG_AT_KV(n);
+    }
+    c.algorithm.body = body;
+    c.tensors[weighted].axes[1] = TG_DQK;
+    const tg_schedule *const schedules[] = {&c.schedule, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant own = {TG_HEADER(tg_variant),     .name = "weighted",     .aliases = aliases,
+                            .algorithm = &c.algorithm, .schedules = schedules, .oracle = variant->oracle};
+    try_both_ways(&(struct spec){.own = &own,
+                                 .variant = "weighted",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = 64,
+                                 .dhv = 128,
+                                 .schedule = "walk",
+                                 .has_s0 = true},
+                  7);
+}
+
 /* mlstm-sig's walk, which is also to sum its weights over the queries: a row of them is in a warp, a column in all of them. */
 static void check_sum_of_columns(void)
 {
@@ -615,6 +651,10 @@ void suite_declared(void)
     }
     if (tap_begin("refused: what is of whole sequences kept beside states in a pool")) {
         check_kept_of_sequences();
+        tap_end();
+    }
+    if (tap_begin("the weight of a key, where the value that it multiplies is in registers")) {
+        try_weighted_keys();
         tap_end();
     }
     if (tap_begin("refused: a sum of columns of a walk's weights")) {
