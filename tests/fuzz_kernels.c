@@ -101,8 +101,8 @@ static bool decays_by_channel(const tg_variant *variant)
 }
 
 /* Are gradients 1e-12 of their parts and less, so that nobody's roundings resolve these? Of tokens that are alone and divided by what
- * normalises them, or have decays of channels; where gates are saturated, of decays of channels, of lone tokens of what mLSTM normalises, and in f16
- * of what it divides by next to nothing (docs/limits.md). */
+ * normalises them, or have decays of channels; where gates are saturated, of decays of channels, of lone tokens of what mLSTM
+ * normalises, and in f16 of what it divides by next to nothing (docs/limits.md). */
 static bool cancels(const struct drawn *drawn, const tg_variant *variant)
 {
     const struct spec *spec = &drawn->spec;

@@ -73,7 +73,7 @@ static bool is_before_holding;
 static bool is_before_sums;
 /* ... or from before a ring of two whose rows are made was left in its own step: and of all `-made`. */
 static bool is_before_turns;
-/* ... and before gradients of narrow walks had two thread blocks of dK a multiprocessor. */
+/* ... or from before gradients of narrow walks had two thread blocks of dK a multiprocessor. */
 static bool is_before_two;
 
 /* ... and the GPU. */
@@ -171,7 +171,7 @@ static bool is_former(const char *variant, const char *schedule)
     if (is_of_fragments(variant, schedule) || (is_before_composing && strncmp(schedule, "segments", 8) == 0) ||
         (is_before_turns && strstr(schedule, "-made")) || (is_before_two && is_backward && strstr(schedule, "-narrow")))
         return true;
-    if (is_before_sums && is_backward && strstr(variant, "delta")) /* dQ had three sums and a product more */
+    if (is_before_sums && is_backward && strstr(variant, "delta")) /* dQ had two sums and a product more */
         return true;
     return is_before_holding && !strchr(schedule, ' ') && strncmp(schedule, "step", 4) == 0 &&
            (!has_normaliser || strcmp(schedule, "step") == 0);

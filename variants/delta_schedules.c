@@ -214,7 +214,7 @@ static const tg_point back_grouped_points[] = {
     {.name = NULL},
 };
 #define GROUPED_KEY_ROWS                                                                                               \
-    {ROW("dQ", (DQH, DKR, QD, ZD, SR, SF)), KEY_WALK},                                                         \
+    {ROW("dQ", (DQH, DKR, QD, ZD, SR, SF)), KEY_WALK},                                                                 \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     END_ROW,                                                                                                           \
     {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, KEY_WALK},                                                         \
@@ -279,13 +279,13 @@ static const tg_schedule back_parted = {
     {ROW("ends", (YS)), .mma = TG_MMA_SYNC, .warps = 1, .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_P(1)}},             \
     GATE_GRADIENT_ROW
 #define CUT_KEY_ROWS                                                                                                   \
-    {ROW("dQ", (DQH, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                        \
+    {ROW("dQ", (DQH, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_KEYS},                                                \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     {ROW("dK", (DKW, DS0, KX, KD, SK)), .has = DKW, ON_WARPGROUPS(2), CUT_KEYS},                                       \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     CUT_GATE_ROWS
 #define CUT_PAIRED_ROWS                                                                                                \
-    {ROW("dQ", (DQ, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                       \
+    {ROW("dQ", (DQ, DKR, QD, ZD, SR, Y)), ON_WARPGROUPS(2), CUT_PAIRED},                                               \
     {ROW("dK", (DK, DS0, KX, KD, SK)), ON_WARPGROUPS(2), CUT_PAIRED},                                                  \
     CUT_GATE_ROWS
 static const tg_point back_cut_keys_points[] = {

@@ -1,5 +1,5 @@
 /* tests/kernels/declared.c - small declarations outside the family: what the compiler makes of them is right, or it
- * refuses them. Each was once accepted and computed wrongly. */
+ * refuses them. Each was once accepted and computed wrongly, or crashed the compiler. */
 #include "dsl/slice.h"
 #include "harness.h"
 #include "suites.h"
