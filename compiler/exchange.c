@@ -12,7 +12,7 @@ static bool is_in_place(const struct plan *p, uint32_t v, uint32_t place)
 }
 
 /* Does it read the matrix from shared memory? What has been fetched is in registers. */
-static bool reads_place(const struct plan *p, const struct op *op, uint32_t place)
+bool order_reads_place(const struct plan *p, const struct op *op, uint32_t place)
 {
     uint8_t reads[PLAN_MAX_OP_READS];
     const uint32_t n = plan_op_reads(p, op, reads);
@@ -29,7 +29,7 @@ static bool writes(const struct op *op, uint32_t v)
                           (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT));
 }
 
-static bool awaits(const struct plan *p, const struct op *op, uint32_t v)
+bool order_awaits(const struct plan *p, const struct op *op, uint32_t v)
 {
     return op->kind == OP_AWAIT &&
            ((op->sync == SYNC_PRODUCT && op->v == v) || (op->sync == SYNC_STATE && v == p->state));
@@ -44,11 +44,11 @@ static uint32_t first_free(const struct plan *p, uint32_t begin, uint32_t end, u
         const struct op *op = &p->ops[i];
         if (op->kind == OP_BARRIER && op->sync == SYNC_GROUPS)
             free = i + 1;
-        if (!reads_place(p, op, place))
+        if (!order_reads_place(p, op, place))
             continue;
         free = i + 1;
         for (uint32_t k = i + 1; op->kind == OP_CONTRACT && k <= end; k++)
-            if (k == end || awaits(p, &p->ops[k], op->v)) {
+            if (k == end || order_awaits(p, &p->ops[k], op->v)) {
                 free = k == end ? end : k + 1;
                 break;
             }

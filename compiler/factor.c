@@ -118,12 +118,15 @@ bool plan_has_same_exponential(const struct plan *p, const struct op *a, const s
            s->expr[i - 2].operand == t->expr[j - 2].operand;
 }
 
-/* The map behind this one, if nothing but what is made of this one's elements stands between. */
+/* The map behind this one, if nothing but what is made of this one's elements stands between; where the state is rounded to shared memory
+ * there are registers for more, and what a map reads of vectors is slow to come behind that. */
 static struct op *next_map(struct plan *p, const struct op *op)
 {
     for (struct op *next = &p->ops[op - p->ops] + 1; next < p->ops + p->n_ops && next->role == op->role; next++) {
         if (next->kind == OP_MAP)
             return next;
+        if (p->rounds_state && next->kind != OP_TILES && next->kind != OP_END)
+            continue;
         if (next->kind != OP_PUT && next->kind != OP_DOT && next->kind != OP_BARRIER && next->kind != OP_FENCE)
             return NULL;
     }

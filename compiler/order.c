@@ -190,8 +190,31 @@ static void put_loads(struct order *o, enum space space, enum which_loads which)
                                     : plan_shared_along(p, v)  ? LOADS_SHARED
                                     : is_under_output(o, load) ? LOADS_UNDER
                                                                : LOADS_FREE;
-        if (v->space == space && is == which)
+        if (v->space == space && is == which && !v->own_stage)
             order_put_value(o, OP_LOAD, load);
+    }
+}
+
+/* The matrix that has this one, and loads it. */
+static uint32_t find_own_stage(const struct plan *p, uint32_t own_stage)
+{
+    uint32_t i = 0;
+    while (p->values[i].own_stage != own_stage || p->values[i].shared_with >= 0)
+        i++;
+    return i;
+}
+
+/* Matrices that have a stage of their own, when they are left. */
+static void put_own_loads(struct order *o)
+{
+    for (uint32_t n = 1; n <= o->p->own_stages; n++) {
+        const uint32_t i = find_own_stage(o->p, n);
+        order_put_sync_of(o, OP_AWAIT, SYNC_LEFT, i);
+        o->guard = GUARD_ONE;
+        order_put_sync_of(o, OP_EXPECT, SYNC_LOADED, i);
+        order_put_value(o, OP_LOAD, i);
+        o->guard = GUARD_ALWAYS;
+        order_put_sync_of(o, OP_ARRIVE, SYNC_LOADED, i);
     }
 }
 
@@ -233,6 +256,7 @@ static void put_load(struct order *o)
     o->guard = GUARD_ALWAYS;
     put_loads(o, SPACE_VECTOR, LOADS_FREE);
     order_put_sync(o, OP_ARRIVE, SYNC_FULL);
+    put_own_loads(o);
     order_put(o, OP_END);
     if (!o->p->hands)
         return;
@@ -370,6 +394,7 @@ bool pass_order(struct plan *p)
     if (p->has_makers)
         put_make(&o);
     put_walk(&o);
+    order_own_stages(p);
     if (p->adds)
         order_hide_exchange(p);
     if (p->n_ops > PLAN_MAX_OPS) {

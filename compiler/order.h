@@ -37,6 +37,7 @@ void order_put_value(struct order *o, enum op_kind kind, uint32_t v);
 /* ... by way of the place of a matrix that nobody who could still reads any more. */
 struct op *order_put_in_place(struct order *o, enum op_kind kind, uint32_t v);
 void order_put_sync(struct order *o, enum op_kind kind, enum sync sync);
+void order_put_sync_of(struct order *o, enum op_kind kind, enum sync sync, uint32_t v);
 void order_forget(struct order *o, uint32_t what);
 struct op *order_put_from(struct order *o, uint32_t i);
 void order_put_all(struct order *o, which_ops *which);
@@ -48,6 +49,7 @@ void order_fetch(struct order *o, uint32_t v);
 void order_await(struct order *o, uint32_t v);
 void order_await_reads(struct order *o, const struct op *op);
 void order_await_others(struct order *o);
+void order_put_whole(struct order *o); /* the barrier behind which these are whole */
 
 /* ... the stage of the step before is left by the thread that stores: with the step's first products under way, which it would begin late
  * if its stores were still reading; so of a longer ring, where nobody waits for the stage yet and memory is the limit, before the outputs
@@ -94,16 +96,34 @@ void order_put_positions(struct order *o);
 
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
-void order_put_by_columns(struct order *o, uint32_t part);           /* products by some columns of the state */
+void order_put_by_columns(struct order *o, uint32_t part); /* products by some columns of the state */
+bool order_has_state_sums(const struct order *o);
+void order_put_state_sums(struct order *o);
 void order_begin_state_sum(struct order *o);                         /* of which the rest comes with the tile */
 void order_fetch_for_maps(struct order *o);                          /* before the products by the state */
 bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
 bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */
+/* order_own_stage.c: when matrices that have stages of their own are awaited, and left. */
+void order_own_stages(struct plan *p);
+/* order_across.c, where a row has outputs of both dimensions: what a chunk does for positions; a barrier behind which nobody reads what
+ * is in one buffer any more; what a map, and the barrier of tiles, do for products behind a NaN. */
+void order_put_positions_across(struct order *o);
+void order_overwrite(struct order *o);
+void order_look_at_product(struct order *o, struct op *map);
+void order_look_for_nan(struct order *o, struct op *barrier);
+/* ... of the tile across, behind the products into the state: that by the rounded state, early if there are registers; that by a tile of
+ * positions; the output. */
+bool order_begins_across_early(const struct order *o);
+void order_begin_across(struct order *o);
+void order_put_by_tile_across(struct order *o);
+void order_end_across(struct order *o);
 /* order_columns.c: where groups share the columns of the state, products by it before `from[end]`, if they are not there yet; and those
  * up to the one whose sum the operation reads. */
 void order_put_sums_of_columns(struct order *o, uint32_t end);
 void order_put_sums_that_are_read(struct order *o, const struct op *op);
-/* exchange.c: of an output that a cluster adds up, what comes before OP_RECEIVE. */
+/* exchange.c: does the operation read shared memory where the matrix is loaded; is it the end of product v; of an output that a cluster adds up, what comes before OP_RECEIVE. */
+bool order_reads_place(const struct plan *p, const struct op *op, uint32_t matrix);
+bool order_awaits(const struct plan *p, const struct op *op, uint32_t v);
 void order_hide_exchange(struct plan *p);
 
 #endif

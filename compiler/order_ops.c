@@ -33,6 +33,12 @@ void order_put_sync(struct order *o, enum op_kind kind, enum sync sync)
     order_put(o, kind)->sync = (uint8_t)sync;
 }
 
+void order_put_sync_of(struct order *o, enum op_kind kind, enum sync sync, uint32_t v)
+{
+    order_put_sync(o, kind, sync);
+    o->p->ops[o->p->n_ops - 1].v = (uint8_t)v;
+}
+
 void order_forget(struct order *o, uint32_t what)
 {
     order_put(o, OP_FORGET)->n = (uint8_t)what;
@@ -52,12 +58,13 @@ struct op *order_put_from(struct order *o, uint32_t i)
 
 bool order_makes_of_positions(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_CONTRACT && !plan_is_owned(p, &p->values[op->v]);
+    return op->kind == OP_CONTRACT && !plan_is_owned(p, &p->values[op->v]) && !plan_is_across(p, &p->values[op->v]);
 }
 
 bool order_reads_state(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
+    return op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state) &&
+           !plan_is_across(p, &p->values[op->v]);
 }
 
 bool order_changes_state(const struct plan *p, const struct op *op)
@@ -91,8 +98,8 @@ bool order_sums_loaded(const struct plan *p, const struct op *op)
 bool order_works_on_positions(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    const bool map =
-        op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_VECTOR && !plan_works_on_rows(p, op);
+    const bool map = op->kind == OP_MAP && !plan_is_owned(p, v) && !plan_is_across(p, v) && v->space != SPACE_VECTOR &&
+                     !plan_works_on_rows(p, op);
     return map || (op->kind == OP_DOT && v->space == SPACE_PARTS && !v->late && !order_sums_loaded(p, op));
 }
 
@@ -171,11 +178,23 @@ static bool is_tile(const struct value *v)
     return v->n_dims == 2 && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]);
 }
 
+/* Of a tile across: on the left a loaded matrix by the state on the right, or a computed tile of positions by a loaded matrix. */
+static bool has_operands_across(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    const bool by_state = op->b == p->state && plan_is_loaded(a) && !is_tile(a) && !(op->flags & OP_ONTO),
+               by_tile =
+                   plan_is_made_tile(a) && is_tile(a) && plan_is_loaded(b) && !is_tile(b) && (op->flags & OP_ONTO);
+    return !(op->flags & OP_SCALED) && (by_state || by_tile);
+}
+
 /* On the left the state, a loaded matrix or a computed tile of the owner's rows, on the right what is in shared memory; of tiles of
  * positions both are loaded. */
 static bool has_operands(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
+    if (plan_is_across(p, v))
+        return has_operands_across(p, op);
     if (!plan_is_owned(p, v))
         return plan_is_loaded(a) && plan_is_loaded(b) && !(op->flags & (OP_SCALED | OP_ONTO)) && !is_tile(a) &&
                !is_tile(b);
@@ -239,13 +258,19 @@ void order_await_reads(struct order *o, const struct op *op)
             order_await(o, reads[i]);
 }
 
+void order_put_whole(struct order *o)
+{
+    order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
+    order_look_for_nan(o, &o->p->ops[o->p->n_ops - 1]);
+}
+
 /* Computed tiles are whole. */
 void order_await_others(struct order *o)
 {
     if (o->owes && o->p->has_makers)
         order_put_sync(o, OP_AWAIT, SYNC_MADE);
     if (o->owes && (!o->p->has_makers || order_has_late_sums(o->p)))
-        order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
+        order_put_whole(o);
     o->owes = false;
 }
 
@@ -297,7 +322,7 @@ void order_put_product(struct order *o, uint32_t i)
     order_resolve(p, order_put_from(o, i));
     const bool is_beside = (int)i == o->beside, is_behind = o->beside >= 0 && op.v == p->state;
     o->p->ops[p->n_ops - 1].flags |= is_behind ? OP_AHEAD : 0;
-    if (o->together || o->begins || is_beside || is_behind)
+    if (o->together || o->begins || is_beside || is_behind || p->rounds_state)
         o->flying[o->n_flying++] = op.v;
     if (o->together && order_is_by_tile(p, &op) && plan_is_loaded(&p->values[op.a]) && !is_beside)
         order_await(o, op.v);

@@ -10,11 +10,9 @@ void order_put_map(struct order *o, uint32_t i)
     const struct value *v = &o->p->values[op->v];
     if (order_is_implied(o->p, op))
         return;
-    order_put_from(o, i);
-    if (plan_has_one_buffer(o->p, v) && !o->overwrites) {
-        order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
-        o->overwrites = true;
-    }
+    order_look_at_product(o, order_put_from(o, i));
+    if (plan_has_one_buffer(o->p, v))
+        order_overwrite(o);
     if (plan_is_made_tile(v) && !v->summed)
         order_put_value(o, OP_PUT, op->v);
 }
@@ -108,7 +106,8 @@ bool order_can_be_together(const struct order *o)
             (op->kind == OP_DOT && order_works_on_positions(p, op)))
             return false;
     }
-    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && !p->shares_columns;
+    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && !p->shares_columns &&
+           !p->rounds_state;
 }
 
 /* Behind products of positions: what is made of them, for wgmma to read. */
@@ -184,6 +183,10 @@ bool order_can_begin_state_sum(const struct order *o)
 
 void order_put_positions(struct order *o)
 {
+    if (o->p->rounds_state) {
+        order_put_positions_across(o);
+        return;
+    }
     o->begins = order_can_begin_state_sum(o);
     put_products_of_positions(o, false);
     if (o->begins)
@@ -202,5 +205,5 @@ void order_put_positions(struct order *o)
         order_put(o, OP_FENCE);
     o->owes = can_owe(o);
     if (!o->owes)
-        order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
+        order_put_whole(o);
 }

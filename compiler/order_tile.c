@@ -3,7 +3,7 @@
 #include "compiler/order.h"
 #include "compiler/plan_walk.h"
 
-static bool has_state_sums(const struct order *o)
+bool order_has_state_sums(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_sums_state(o->p, &o->from[i]))
@@ -63,10 +63,10 @@ void order_begin_state_sum(struct order *o)
     }
 }
 
-static void put_state_sums(struct order *o)
+void order_put_state_sums(struct order *o)
 {
     for (uint32_t i = o->begin; !o->begins && i < o->end; i++)
-        if (order_sums_state(o->p, &o->from[i]))
+        if (order_sums_state(o->p, &o->from[i]) && !o->placed[i])
             put_state_sum(o, i);
     if (o->begins) {
         *order_put(o, OP_DOT) = o->begun;
@@ -355,13 +355,13 @@ static void put_products_by_state(struct order *o)
     const struct plan *p = o->p;
     if (!o->together && !p->shares_columns) {
         order_fetch_for_maps(o);
-        for (uint32_t part = 0; part < plan_state_parts(p); part++)
+        for (uint32_t part = 0; part < plan_state_parts(p) && !p->rounds_state; part++)
             order_put_by_columns(o, part);
     }
     o->guard = GUARD_FIRST;
     order_leave_behind(o, false);
     o->guard = GUARD_ALWAYS;
-    if (!p->shares_columns)
+    if (!p->shares_columns && !p->rounds_state)
         order_put_all(o, order_decays_state);
     o->guard = GUARD_FIRST;
     if (!plan_is_state_alone(p))
@@ -379,9 +379,9 @@ static void put_products_by_state(struct order *o)
 static void put_heads(struct order *o)
 {
     order_forget(o, FORGET_THREAD);
-    if (has_state_sums(o)) { /* before the output's sum takes registers */
+    if (order_has_state_sums(o)) { /* before the output's sum takes registers */
         order_put(o, OP_HEADS);
-        put_state_sums(o);
+        order_put_state_sums(o);
         order_put(o, OP_END_HEADS);
     }
     order_put(o, OP_HEADS);
@@ -423,10 +423,10 @@ void order_put_tile(struct order *o)
     const uint32_t last = find_last(o);
     find_beside(o, last);
     const bool awaits = !order_has_positions(o) && !alone && !o->together && !p->shares_columns;
-    if (awaits && has_state_sums(o))
+    if (awaits && order_has_state_sums(o))
         order_put_sync(o, OP_AWAIT, SYNC_STATE);
     if (!p->sums_heads)
-        put_state_sums(o);
+        order_put_state_sums(o);
     if (awaits) /* behind its sums again, or ptxas spills what these had */
         order_put_sync(o, OP_AWAIT, SYNC_STATE);
     if (p->sums_heads)
@@ -438,14 +438,23 @@ void order_put_tile(struct order *o)
         end_products_by_state(o);
     if (!p->sums_heads)
         put_products_into_state(o);
+    if (order_begins_across_early(o))
+        order_begin_across(o);
     if (o->beside >= 0)
         order_await(o, o->from[o->beside].v);
     if (alone && p->carries)
         put_beside(o);
     put_output(o, last, o->end);
     order_await_others(o);
+    if (order_begins_across_early(o))
+        order_put_by_tile_across(o);
     put_stores(o);
     if (p->sums_heads)
         put_products_into_state(o);
-    order_await(o, p->state);
+    if (p->rounds_state && !order_begins_across_early(o))
+        order_put_by_tile_across(o);
+    if (p->rounds_state)
+        order_end_across(o);
+    else
+        order_await(o, p->state);
 }

@@ -83,6 +83,12 @@ struct value {
     bool rows_apart; /* ... its decays of rows are in what it meets, until they get small (rows_apart.c) */
     bool staged;     /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
     uint8_t stages;
+    uint8_t
+        own_stage; /* of a matrix that a ring loads: 1 + its number among those that have one stage, with barriers of its own; 0: it
+                        * has those of the ring */
+    bool
+        told; /* ... which the state is made of, so that it is left at the end of a step: those who walk are told by the warp that
+                        * loads, in the middle of the next one, that it is there */
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
     uint32_t offset;      /* in shared memory */
@@ -130,7 +136,7 @@ enum op_kind {
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it; among rows: its element */
     OP_SCALE, /* ... as a product into the state has it, in registers of its own: one by a tile is to be under way from the others */
-    OP_PUT,     /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
+    OP_PUT, /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself; the state, to where it is for all groups */
     OP_SEND,    /* half of v to the other thread block of the cluster, to the place of a */
     OP_RECEIVE, /* ... and to the other half what has come from there */
     OP_EXPECT,  /* the barrier waits for the bytes of the matrices that come */
@@ -179,6 +185,9 @@ enum sync {
     SYNC_BEHIND,  /* those of the step before have read, whose stage is empty for the thread that stores, too */
     SYNC_PUT,     /* the output is in the stage */
     SYNC_MADE,    /* the tiles of positions of the stage are whole */
+    SYNC_LOADED,  /* the matrix v, which has a stage of its own, is there */
+    SYNC_TOLD,    /* ... the warp that loads tells all who walk, who meet at that barrier */
+    SYNC_LEFT,    /* ... and nobody reads it any more */
     SYNC_CLEARED, /* what the stage has behind the end of a packed sequence is zero: makers have seen to it */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
     SYNC_N_KINDS
@@ -312,10 +321,13 @@ struct plan {
     uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
     uint32_t state_part;     /* columns of the state that are a left operand at a time */
     bool overlaps_parts;     /* ... and the next ones while a product by them runs */
-    bool apart;              /* outputs are put in buffers of their own: a stage is left while their stores read */
-    bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
-    bool hands;    /* the output is left in its stage: the warp that loads stores it before it fills that anew */
-    uint8_t state; /* value */
+    bool rounds_state;       /* in each step it is put to shared memory, rounded, for products of tiles across */
+    uint32_t own_stages,
+        own_offset; /* matrices that have one stage each; shared memory for its barriers: loaded, left */
+    bool apart;     /* outputs are put in buffers of their own: a stage is left while their stores read */
+    bool lags;      /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
+    bool hands;     /* the output is left in its stage: the warp that loads stores it before it fills that anew */
+    uint8_t state;  /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */

@@ -30,6 +30,13 @@ static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {
     return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
 }
+/* Is it a tile of positions by the dimension that the state has as columns? Its accumulators have positions as rows, and each warpgroup
+ * has some of the columns (order_across.c). */
+static inline bool plan_is_across(const struct plan *p, const struct value *v)
+{
+    return p->groups && v->stmt >= 0 && v->space == SPACE_FRAGMENT && v->n_dims == 2 && plan_is_position(v->dims[0]) &&
+           !plan_is_position(v->dims[1]) && !plan_is_owned(p, v);
+}
 /* A kernel on warpgroups that makes states and nothing else of the chunks. */
 static inline bool plan_is_state_alone(const struct plan *p)
 {
@@ -109,6 +116,13 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* Does the operation make such a tile of the state, which is a right operand then, rounded, in shared memory? */
+static inline bool plan_is_by_rounded_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && plan_is_across(p, &p->values[op->v]) && (op->a == p->state || op->b == p->state);
+}
+/* walk_across.c: a matrix that products into the state have on the right? */
+bool plan_is_right_of_state(const struct plan *p, uint32_t v);
 /* Columns of the state that a warpgroup has; it is the left operand of a product by so many of them at a time (walk.c; op.n says which). */
 static inline uint32_t plan_state_columns(const struct plan *p)
 {
@@ -117,6 +131,16 @@ static inline uint32_t plan_state_columns(const struct plan *p)
 static inline uint32_t plan_state_parts(const struct plan *p)
 {
     return (plan_state_columns(p) + p->state_part - 1) / p->state_part;
+}
+/* ... of a tile across. */
+static inline uint32_t plan_across_columns(const struct plan *p)
+{
+    return plan_state_columns(p) / p->groups;
+}
+/* Bytes from 64 columns of the rounded state to the next: all of its rows. */
+static inline uint32_t plan_rounded_span(const struct plan *p)
+{
+    return p->block[p->owner] * WALK_SPAN_BYTES;
 }
 /* Is it such a product? */
 static inline bool plan_is_by_state(const struct plan *p, const struct op *op)

@@ -50,6 +50,9 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_BEHIND] = "empty stage of the step before",
                                          [SYNC_PUT] = "output put",
                                          [SYNC_MADE] = "tiles made",
+                                         [SYNC_LOADED] = "loaded",
+                                         [SYNC_TOLD] = "loaded, all together",
+                                         [SYNC_LEFT] = "left",
                                          [SYNC_CLEARED] = "cleared stage",
                                          [SYNC_READY] = "ready in the other thread block"};
 _Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
@@ -193,7 +196,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, ", v%u", op->a);
     if (op->kind == OP_BARRIER && op->sync != SYNC_BLOCK)
         tg_printf(w, " of %s", sync_names[op->sync]);
-    if (op->kind == OP_BARRIER && op->flags & OP_CAREFUL)
+    if (op->kind == OP_BARRIER && op->flags & OP_CAREFUL && !p->groups)
         tg_printf(w, ", looking for NaN in v%u", op->v);
     if (p->groups)
         print_walk_op(p, op, w);

@@ -195,7 +195,7 @@ static bool check_ring(const struct plan *p, const char *stage)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         const bool swizzled = v->space == SPACE_MATRIX;
-        const uint32_t places = p->nests[0].stages * (v->by_head && !swizzled ? p->heads : 1);
+        const uint32_t places = v->own_stage ? 1 : p->nests[0].stages * (v->by_head && !swizzled ? p->heads : 1);
         if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE ||
                          v->row_bytes != WALK_SPAN_BYTES))
             return broken(p, stage, i, "a matrix that is not spans of 64 swizzled rows");

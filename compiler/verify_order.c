@@ -21,7 +21,11 @@
  *   an output goes to a buffer of its own behind a barrier that follows the wait for the store that read it
  *   ... or those who walk leave it in its stage, and say so when it is put and fenced: the warp that loads stores it behind that, before it
  *       loads to there again, and what the last steps have left
+ *   the state is put to where all groups have it, rounded, behind a barrier of all that follows all reads of what was there, by products
+ *       and by the store of the output; that goes there behind one of the group that follows its product; and what a product of a tile
+ *       across and a masked one has on the right is looked at before, and read by nobody meanwhile or behind that in its step
  *   exponentials that a map takes are those of the map before it
+ *   a matrix that has a stage of its own is read between its being loaded and left, and loaded when it is left, once in every step
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once; the thread that
  *       stores leaves that of the step before once, when it has been read and before it stores again
  *
@@ -79,9 +83,15 @@ struct check {
     bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
     bool of_head;             /* among what is done for each head, or for each tile */
     bool of_row;              /* ... for each row */
-    const struct op *stays;   /* the map before, of the same step, whose exponentials do; NULL: it leaves none */
-    bool ended;               /* behind a barrier of all groups that is behind everything that they work on */
-    bool again;               /* the second time through the loop: what one step leaves for the next */
+    tg_bits there,
+        left_own; /* matrices with stages of their own, in this step: loaded, or open to be; left, or loaded */
+    tg_bits expected_own, awaited_own,
+        untold;             /* ... whose bytes the barrier waits for; that who loads has awaited itself */
+    tg_bits seen, looked;   /* matrices that this thread, and all, have looked for NaN in, in this step */
+    tg_bits by_rounded;     /* products by the rounded state, which warps of the group may still read */
+    const struct op *stays; /* the map before, of the same step, whose exponentials do; NULL: it leaves none */
+    bool ended;             /* behind a barrier of all groups that is behind everything that they work on */
+    bool again;             /* the second time through the loop: what one step leaves for the next */
 };
 
 static bool broken(const struct check *c, const char *rule)
@@ -94,6 +104,12 @@ static bool broken(const struct check *c, const char *rule)
 static bool is_ring(const struct plan *p, uint32_t v)
 {
     return p->values[v].stmt < 0 && (p->values[v].space == SPACE_MATRIX || p->values[v].space == SPACE_VECTOR);
+}
+
+/* The number of the matrix's own stage; 0: it has none. */
+static uint32_t own_stage(const struct plan *p, uint32_t v)
+{
+    return is_ring(p, v) ? p->values[v].own_stage : 0;
 }
 
 static uint32_t reads_of_map(const struct plan *p, uint32_t v, uint8_t reads[TG_MAX_READS])
@@ -215,13 +231,15 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const bool of_all = p->values[v].summed || op->kind == OP_STORE; /* sums of all heads are stored at once */
     if (p->values[v].by_head && c->in_loop && !c->of_head && !of_all)
         return broken(c, "reads what each head has, and knows not which");
-    if ((c->flying >> v & 1) && !is_sum)
+    const bool is_rounded = v == p->state && by_wgmma && p->rounds_state; /* as it was put */
+    if ((c->flying >> v & 1) && !is_sum && !is_rounded)
         return broken(c, "reads what a product is still under way to");
     if (c->next_part[v] && !is_sum)
         return broken(c, "reads a product by some columns of the state, and not by all");
     if ((c->parts >> v & 1) && op->kind != OP_ADD_UP && !is_sum)
         return broken(c, "reads the part of a sum that the columns of one group are");
-    if (is_ring(p, v) && !c->in_stage)
+    const uint32_t own = own_stage(p, v);
+    if (own ? !(c->there >> own & 1) : is_ring(p, v) && !c->in_stage)
         return broken(c, "reads a stage that is not full, or empty already");
     if (p->has_makers && p->shape.packed && plan_is_loaded(&p->values[v]) && op->role != ROLE_LOAD && !c->cleared)
         return broken(c, "reads a stage that may still have tokens of the next sequence");
@@ -230,7 +248,11 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const bool fetched = by_wgmma && v == op->a && plan_is_owned(p, &p->values[op->v]); /* it is in registers */
     if (!fetched && may_be_overwritten(c, v))
         return broken(c, "reads a tile whose place the other thread block of the cluster may write to");
-    if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
+    const bool in_shared =
+        v == op->b || plan_is_made_tile(&p->values[v]) || (p->rounds_state && v == p->state && v != op->v);
+    const tg_bits unseen =
+        v == p->state && v == op->a ? c->ungrouped : c->unseen; /* of the state: the rows of the group */
+    if (by_wgmma && in_shared && ((c->unfenced | unseen) >> v & 1))
         return broken(c, "a product by a tile that is not fenced, or not whole");
     if ((op->flags & OP_OF_PRODUCT) && v == p->state && !c->awaited && !c->sums)
         return broken(c, "a sum of the state, which the assembler does not see to be made");
@@ -239,7 +261,7 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads what the group carries on, without a barrier");
     if (op->guard == GUARD_LATER && c->in_loop)
         return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
-    if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]))
+    if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]) && v != p->state)
         return broken(c, "reads what other warps have written, without a barrier");
     if (op->kind == OP_MAP && op->flags & OP_AHEAD && plan_is_loaded(&p->values[v]) && !(c->fetched >> v & 1))
         return broken(c, "a map of what has not been fetched");
@@ -263,13 +285,46 @@ static bool check_columns(struct check *c, const struct op *op)
     return true;
 }
 
+/* Whatever is loaded to the same place. */
+static tg_bits loaded_to(const struct plan *p, uint32_t v)
+{
+    tg_bits there = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[v].offset)
+            there |= TG_BIT(i);
+    return there;
+}
+
+static bool check_product_across(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    tg_bits others = 0;
+    if (!plan_is_across(p, &p->values[op->v]))
+        return true;
+    if (!plan_is_loaded(&p->values[op->a]) && !(c->put >> op->a & 1))
+        return broken(c, "a left operand that is not in shared memory");
+    if (op->b == p->state)
+        return true;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        others |= (c->flying >> i & 1) ? c->rights[i] : 0;
+    c->covered |= loaded_to(p, op->b);
+    return ((c->looked >> op->b & 1) && !(others & loaded_to(p, op->b))) ||
+           broken(c, "takes NaN out of a matrix that nobody has looked at, or that a product under way reads");
+}
+
 static bool check_product(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
     const bool owned = plan_is_owned(p, &p->values[op->v]);
     if (op->a == p->state && !c->awaited)
         return broken(c, "a product by the state, which the assembler does not see to be made");
-    if (!check_columns(c, op))
+    const bool by_rounded = p->rounds_state && op->v != p->state && (op->a == p->state || op->b == p->state);
+    c->by_rounded |= by_rounded ? TG_BIT(op->v) : 0;
+    c->read |= by_rounded ? TG_BIT(p->state) : 0;
+    c->rights[op->v] |= by_rounded ? TG_BIT(p->state) : 0;
+    if (by_rounded && !(c->put >> p->state & 1))
+        return broken(c, "a product by the rounded state, which is not in shared memory");
+    if (!check_columns(c, op) || !check_product_across(c, op))
         return false;
     const bool of_fetched = owned && plan_is_loaded(&p->values[op->a]);
     if (of_fetched && !(c->fetched >> op->a & 1))
@@ -353,19 +408,26 @@ static void write_value(struct check *c, const struct op *op)
         c->loaded |= TG_BIT(op->v);
 }
 
-/* Whatever is loaded to the same place. */
-static tg_bits loaded_to(const struct plan *p, uint32_t v)
+static bool put_rounded_state(struct check *c)
 {
-    tg_bits there = 0;
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[v].offset)
-            there |= TG_BIT(i);
-    return there;
+    const tg_bits state = TG_BIT(c->p->state);
+    for (uint32_t i = 0; i < c->p->n_values; i++)
+        if (plan_is_across(c->p, &c->p->values[i]) && (c->stored >> i & 1))
+            return broken(c, "puts the state where a store may still read an output");
+    if (c->read & state)
+        return broken(c, "puts the state where another group may still read that of the step before");
+    c->put |= state;
+    c->unfenced |= state;
+    c->ungrouped |= state;
+    c->unseen |= state;
+    return true;
 }
 
 static bool put_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
+    if (op->v == p->state)
+        return put_rounded_state(c);
     if (plan_has_one_buffer(p, &p->values[op->v]) && (c->read >> op->v & 1))
         return broken(c, "overwrites a tile that another group may still read");
     if (plan_is_made_tile(&p->values[op->v])) {
@@ -395,20 +457,60 @@ static bool is_under_output(const struct check *c, uint32_t v)
     return is;
 }
 
+/* Who loads waits until it is left, says that it is loaded, and tells that to those who walk if they are told; these wait until it is
+ * loaded, or are told, and leave it. */
+static bool check_own_stage(struct check *c, const struct op *op)
+{
+    const uint32_t own = own_stage(c->p, op->v);
+    const bool loads = op->role == ROLE_LOAD, awaits = op->kind == OP_AWAIT, arrives = op->kind == OP_ARRIVE;
+    const bool begins = awaits && (loads ? op->sync == SYNC_LEFT : op->sync == SYNC_LOADED || op->sync == SYNC_TOLD),
+               ends = arrives && op->sync == (loads ? SYNC_LOADED : SYNC_LEFT);
+    for (uint32_t i = 0; i < c->p->n_values; i++)
+        if (ends && (c->flying >> i & 1) && (c->rights[i] & loaded_to(c->p, op->v)))
+            return broken(c, "leaves a matrix that a product under way reads");
+    if (begins && (((c->there | c->left_own) >> own & 1) || !own))
+        return broken(c, "waits for a matrix twice in a step");
+    if (ends && (!(c->there >> own & 1) || (loads && !(c->loaded >> op->v & 1))))
+        return broken(c, "leaves a matrix that it has not waited for, or not loaded");
+    c->there = begins ? c->there | TG_BIT(own) : ends ? c->there & ~TG_BIT(own) : c->there;
+    c->left_own |= ends ? TG_BIT(own) : 0;
+    c->awaited_own |= loads && awaits && op->sync == SYNC_LOADED ? TG_BIT(own) : 0;
+    if (loads && arrives && op->sync == SYNC_TOLD && !(c->awaited_own >> own & 1))
+        return broken(c, "tells that a matrix is loaded, for which it has not waited");
+    c->expected_own |= op->kind == OP_EXPECT && op->sync == SYNC_LOADED ? TG_BIT(own) : 0;
+    if (op->kind == OP_LOAD && loads && own && !(c->expected_own >> own & 1))
+        return broken(c, "a load that is not expected");
+    if (op->kind == OP_LOAD && loads && c->p->values[op->v].told)
+        c->untold |= TG_BIT(own);
+    if (loads && arrives && op->sync == SYNC_TOLD)
+        c->untold &= ~TG_BIT(own);
+    if (op->kind == OP_END && c->untold)
+        return broken(c, "tells nobody that a matrix is loaded");
+    if (op->kind == OP_END && c->left_own != (tg_bits)((1u << c->p->own_stages) - 1) << 1)
+        return broken(c, "a step without all matrices that have stages of their own");
+    if (op->kind == OP_END)
+        c->left_own = c->awaited_own = c->expected_own = 0;
+    return true;
+}
+
 static bool check_ring(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
+    if (!check_own_stage(c, op))
+        return false;
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD && is_under_output(c, op->v))
         return broken(c, "a load to where an output is, or a store still reads");
     if (op->kind == OP_EXPECT)
         c->expects = true;
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD &&
-        (!c->in_stage || (c->loaded >> op->v & 1) || (p->values[op->v].space == SPACE_MATRIX && !c->expects)))
+        ((own_stage(p, op->v) ? !(c->there >> own_stage(p, op->v) & 1) : !c->in_stage) || (c->loaded >> op->v & 1) ||
+         (p->values[op->v].space == SPACE_MATRIX && !c->expects)))
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
         c->expects = c->is_open = c->tells = c->has_barrier = c->awaited = c->told = c->made = c->cleared = false;
         c->put_told &= op->sync == SYNC_EMPTY;
+        c->seen = c->looked = 0;
         c->loaded = c->covered = c->placed = c->fetched = c->scaled = c->put = c->ready = c->sent = 0;
     }
     c->told |= op->kind == OP_REST;
@@ -429,7 +531,7 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
     c->lags = c->storing && !p->apart;
     for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)
-        if (!(c->loaded >> p->nests[0].loads[i] & 1))
+        if (!(c->loaded >> p->nests[0].loads[i] & 1) && !own_stage(p, p->nests[0].loads[i]))
             return broken(c, "a stage is full without all that the ring loads");
     c->in_stage = false;
     c->handed &= op->sync != SYNC_FULL;
@@ -528,12 +630,15 @@ static void note_barrier(struct check *c, const struct op *op)
 {
     if (op->kind == OP_FENCE)
         c->unfenced = 0;
-    if (op->kind != OP_BARRIER)
+    const bool is_told = op->kind == OP_AWAIT && op->sync == SYNC_TOLD; /* all who walk meet there */
+    if (op->kind != OP_BARRIER && !is_told)
         return;
     c->ungrouped = c->left = c->owed = 0;
+    c->looked |= op->flags & OP_CAREFUL ? c->seen & TG_BIT(op->v) : 0;
+    c->by_rounded &= c->flying;
     c->stored &= c->storing ? ~(tg_bits)0 : 0;
     c->exchanged = false;
-    if (op->sync != SYNC_GROUPS && !c->p->own_heads)
+    if (op->sync != SYNC_GROUPS && !is_told && !c->p->own_heads)
         return;
     c->unseen = 0;
     c->adds_up = false;
@@ -552,6 +657,8 @@ static bool check_put(struct check *c, const struct op *op)
         c->added |= TG_BIT(op->v);
     if (op->kind != OP_PUT)
         return true;
+    if (plan_is_across(c->p, v) && c->by_rounded)
+        return broken(c, "puts an output where the group may still read the state");
     if (c->exchanged)
         return broken(c, "puts the output where some still read the other thread block's part");
     if (plan_is_made_tile(v) && v->summed && !(c->added >> op->v & 1))
@@ -646,6 +753,8 @@ static bool check_op(struct check *c, const struct op *op)
     if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN &&
         !(c->stays && plan_has_same_exponential(c->p, c->stays, op)))
         return broken(c, "takes exponentials that the map before it has not left in registers");
+    if (op->kind == OP_MAP && op->flags & OP_CAREFUL)
+        c->seen |= TG_BIT(op->a);
     if (op->kind == OP_MAP || op->kind == OP_NEST || op->kind == OP_END)
         c->stays = op->kind == OP_MAP && op->n ? op : NULL;
     c->ended &= !is_written(op) && op->kind != OP_PUT;

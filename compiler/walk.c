@@ -45,7 +45,7 @@ static bool find_owner(struct plan *p)
         if (op->kind == OP_CONTRACT && plan_is_state(p, v))
             state = op;
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
-            output = op;
+            output = !output || p->values[output->v].dims[1] == v->dims[1] ? op : output;
     }
     if (!state || (!output && !plan_is_state_alone(p)))
         return walk_refuse(p, "list one output of positions by dqk or dhv that needs the state",
@@ -118,7 +118,8 @@ static uint32_t count_by_state(const struct plan *p)
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        n += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
+        n += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state) &&
+             !plan_is_by_rounded_state(p, op);
     }
     return n;
 }
@@ -144,6 +145,10 @@ static bool find_state_part(struct plan *p)
 {
     enum { MOST = 128, LEAST = 32 };
     const uint32_t need = registers_beside_part(p), most = p->groups == 2 ? ALL : ALONE;
+    if (p->rounds_state) { /* it is in shared memory */
+        p->state_part = plan_state_columns(p);
+        return true;
+    }
     p->overlaps_parts = plan_state_columns(p) > MOST && count_by_state(p) == 1 && plan_can_overlap_parts(p);
     p->state_part = p->shares_columns ? LEAST : p->overlaps_parts ? MOST / 2 : MOST;
     while (p->heads == 1 && p->state_part > LEAST && need + registers_of_parts(p) > most)
@@ -220,7 +225,8 @@ static bool check_stores(const struct plan *p)
                 p->row->name, plan_tensor(p, v)->name);
             return false;
         }
-        const bool can_write = is_start || (plan_is_position(v->dims[0]) && plan_is_owned(p, v));
+        const bool can_write =
+            is_start || (plan_is_position(v->dims[0]) && (plan_is_owned(p, v) || plan_is_across(p, v)));
         if (to_caller || !can_write) {
             plan_refuse(
                 p, "TG0518", "let another row write it",
@@ -344,8 +350,8 @@ bool pass_walk(struct plan *p)
     if (p->n_nests != 1)
         return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
     walk_find_places_of_rows(p);
-    if (!walk_check_heads(p) || !check_shared_columns(p) || !find_state_part(p) || !check_stores(p) ||
-        !check_carried(p) || !check_tile_sums(p) || !check_range(p) || !plan_check_operands(p) ||
+    if (!walk_check_heads(p) || !check_shared_columns(p) || !walk_check_across(p) || !find_state_part(p) ||
+        !check_stores(p) || !check_carried(p) || !check_tile_sums(p) || !check_range(p) || !plan_check_operands(p) ||
         !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);

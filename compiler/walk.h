@@ -30,6 +30,8 @@ bool walk_is_parameter(const struct plan *p, uint32_t i);
 void walk_find_places_of_rows(struct plan *p);
 bool walk_check_rows(const struct plan *p);
 
+/* walk_across.c: false after reporting what tiles across ask for in vain; is the rounded state one of their operands? */
+bool walk_check_across(struct plan *p);
 /* walk_place.c: the matrix in whose place each output is put, and all of shared memory. */
 void walk_place_shared(struct plan *p);
 

@@ -18,12 +18,19 @@ static tg_bits left_of_state(const struct plan *p)
 }
 
 /* Loaded matrices of the owner's, in whose places outputs can be put: what products have on the left before others, the last
- * one first; not those of products into the state, where outputs leave before these. Returns their number. */
+ * one first; not those of products into the state, where outputs leave before these, nor of tiles across, which come behind the
+ * outputs. Returns their number. */
 static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES])
 {
-    const tg_bits later = p->sums_heads ? left_of_state(p) : 0;
+    tg_bits later = p->sums_heads ? left_of_state(p) : 0;
     tg_bits left = 0;
     uint32_t n = 0;
+    for (uint32_t i = p->n_ops; i-- > 0;) {
+        const struct op *op = &p->ops[i];
+        const uint32_t sides[] = {plan_matrix_of(p, op->b), plan_matrix_of(p, op->a)};
+        for (uint32_t k = 0; op->kind == OP_CONTRACT && plan_is_across(p, &p->values[op->v]) && k < 2; k++)
+            later |= TG_BIT(sides[k]);
+    }
     for (uint32_t i = p->n_ops; i-- > 0;) {
         const struct op *op = &p->ops[i];
         const uint32_t sides[] = {plan_matrix_of(p, op->b), plan_matrix_of(p, op->a)};
@@ -81,6 +88,10 @@ static void find_places(struct plan *p)
         uint32_t k = p->adds && !plan_is_added_in_cluster(p, op->tile) ? 1 : 0;
         if (!plan_is_mapped_store(p, op))
             continue;
+        if (plan_is_across(p, &p->values[op->v])) {
+            p->values[op->v].place = op->v;
+            continue;
+        }
         while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
             k++;
         p->values[op->v].place = k < n ? places[k] : op->v;
@@ -99,7 +110,7 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     v->row_bytes = matrix ? WALK_SPAN_BYTES : 0;
     v->stage_bytes =
         round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
-    v->stages = (uint8_t)p->nests[v->nest].stages;
+    v->stages = (uint8_t)(v->own_stage ? 1 : p->nests[v->nest].stages);
     if (v->by_head && matrix)
         v->stage_bytes *= p->heads;
     else if (v->by_head)
@@ -213,10 +224,13 @@ static void place_all(struct plan *p, uint32_t single)
             place_ring(p, i, &offset);
     place_made_tiles(p, single, &offset);
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
+        if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v &&
+            !plan_is_across(p, &p->values[p->ops[i].v]))
             place_buffers(&p->values[p->ops[i].v], plan_heads_in_rows(p) * p->block[p->owner] * WALK_SPAN_BYTES, 1,
                           &offset);
     place_sums(p, &offset);
+    if (p->rounds_state)
+        place_buffers(&p->values[p->state], plan_state_columns(p) / WALK_TILE * plan_rounded_span(p), 1, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
@@ -235,6 +249,8 @@ static void place_all(struct plan *p, uint32_t single)
     p->barrier_offset = round_up(offset, 16);
     p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + plan_cluster_sums(p, 0) * p->groups) +
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
+    p->own_offset = p->shared_bytes;
+    p->shared_bytes += 16u * p->own_stages;
     p->rest_offset = p->shared_bytes;
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
     p->factors_offset = p->shared_bytes;
@@ -282,6 +298,27 @@ static bool place_roomy(struct plan *p)
     return false;
 }
 
+/* Where the rounded state takes the room of a second stage, matrices that are no left operands have one, and barriers of their own: the
+ * last one first, which is needed last. */
+static void place_with_own_stages(struct plan *p)
+{
+    if (!p->rounds_state)
+        return;
+    for (uint32_t i = p->n_values; p->shared_bytes > p->target->shared_optin && i-- > 0;) {
+        struct value *v = &p->values[i];
+        if (!plan_is_loaded(v) || plan_is_owned(p, v) || v->shared_with >= 0)
+            continue;
+        v->own_stage = (uint8_t)++p->own_stages;
+        v->told = plan_is_right_of_state(p, i);
+        for (uint32_t k = 0; k < p->n_values; k++)
+            if (p->values[k].shared_with == (int)i) {
+                p->values[k].own_stage = v->own_stage;
+                v->told |= plan_is_right_of_state(p, k);
+            }
+        place_all(p, 2);
+    }
+}
+
 /* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
  * have two each. */
 void walk_place_shared(struct plan *p)
@@ -293,4 +330,5 @@ void walk_place_shared(struct plan *p)
         tiles += p->heads == 1 && plan_is_made_tile(&p->values[i]);
     for (uint32_t single = 1; single <= tiles && p->shared_bytes > p->target->shared_optin; single++)
         place_all(p, single);
+    place_with_own_stages(p);
 }

@@ -140,7 +140,7 @@ enum space walk_space(const struct plan *p, uint32_t i)
         return is_operand(p, i) ? SPACE_MATRIX : SPACE_CHANNEL;
     if (!owned && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]))
         return is_operand(p, i) ? SPACE_MATRIX : SPACE_FRAGMENT;
-    return owned && plan_is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
+    return plan_is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
 }
 
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v)

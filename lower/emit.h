@@ -85,6 +85,7 @@ struct emit {
     bool scanned_max;                           /* it was the maximum */
     LLVMValueRef decayed_from[PLAN_MAX_VALUES]; /* local i32: tokens from this one on decay the state (thread_rows.c) */
     LLVMValueRef careful;                       /* i1: this step has a NaN on the diagonal (careful.c) */
+    uint32_t zeros;                             /* that have been made (walk_product.c) */
     uint32_t finite; /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     struct channel_products products;
     struct spread_ends ends;

@@ -127,6 +127,33 @@ static void await_stage(struct emit *e, struct walk *w, bool empty)
     set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], w->step));
 }
 
+/* Of the barrier of a matrix that has one stage, which has a phase in every step: the lowest bit of the steps since the role began, and
+ * the other one where the role waits until what it was in the step before is left. */
+static LLVMValueRef own_parity(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const uint32_t stages = e->p->nests[0].stages;
+    LLVMValueRef rounds = LLVMBuildXor(e->b, w->parity, imm(e, 1), ""),
+                 steps = op->role == ROLE_LOAD ? add(e, w->stage, mul(e, rounds, imm(e, stages))) : w->now,
+                 odd = LLVMBuildAnd(e->b, steps, imm(e, 1), "");
+    return op->sync == SYNC_LEFT ? LLVMBuildXor(e->b, odd, imm(e, 1), "") : odd;
+}
+
+/* Where the warp that loads tells that the matrix is there. */
+static LLVMValueRef told_barrier(struct emit *e, uint32_t v)
+{
+    return imm(e, ALL_GROUPS + e->p->groups + e->p->values[v].own_stage);
+}
+
+static uint32_t told_threads(const struct plan *p)
+{
+    return 128 * p->groups + 32 * p->roles[ROLE_LOAD].warps;
+}
+
+LLVMValueRef own_barrier(struct emit *e, uint32_t v, bool left)
+{
+    return shared_address(e, imm(e, e->p->own_offset + 16 * (e->p->values[v].own_stage - 1U) + (left ? 8 : 0)));
+}
+
 static void walk_await(struct emit *e, struct walk *w, const struct op *op)
 {
     switch (op->sync) {
@@ -142,6 +169,13 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_FULL:
     case SYNC_EMPTY:
         await_stage(e, w, op->sync == SYNC_EMPTY);
+        break;
+    case SYNC_LOADED:
+    case SYNC_LEFT:
+        mbarrier_wait(e, own_barrier(e, op->v, op->sync == SYNC_LEFT), own_parity(e, w, op));
+        break;
+    case SYNC_TOLD:
+        named_barrier(e, told_barrier(e, op->v), told_threads(e->p));
         break;
     case SYNC_OPEN:
         cast_wait(e, w->stage, w->parity);
@@ -202,6 +236,10 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
         cast_open(e, w->stage);
     else if (op->sync == SYNC_PUT || op->sync == SYNC_MADE)
         mbarrier_arrive(e, made_address(e, w->stage));
+    else if (op->sync == SYNC_TOLD)
+        named_barrier_arrive(e, told_barrier(e, op->v), told_threads(e->p));
+    else if (op->sync == SYNC_LOADED || op->sync == SYNC_LEFT)
+        mbarrier_arrive(e, own_barrier(e, op->v, op->sync == SYNC_LEFT));
     else if (op->sync == SYNC_READY)
         cluster_ready(e, w, op);
     else
@@ -210,8 +248,11 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
 
 static void walk_barrier(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (op->sync == SYNC_GROUPS)
-        named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
+    const uint32_t all = 128 * e->p->groups;
+    if (op->flags & OP_CAREFUL)
+        w->across_bad = named_barrier_any(e, imm(e, ALL_GROUPS), all, across_sees(e, w));
+    else if (op->sync == SYNC_GROUPS)
+        named_barrier(e, imm(e, ALL_GROUPS), all);
     else
         named_barrier(e, add(e, w->group, imm(e, 2)), 128);
 }
@@ -447,6 +488,10 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), true),
                       (p->lags ? 129 : 128) * p->groups + (p->has_makers ? 128 : 0));
     }
+    for (uint32_t i = 0; i < p->own_stages; i++)
+        for (uint32_t left = 0; left < 2; left++)
+            mbarrier_init(e, shared_address(e, imm(e, p->own_offset + 16 * i + 8 * left)),
+                          left ? 128 * p->groups : 32 * p->roles[ROLE_LOAD].warps);
     const uint32_t made = p->hands ? p->nests[0].stages : p->has_makers ? p->nests[0].stages + p->shape.packed : 0;
     for (uint32_t s = 0; s < made; s++)
         mbarrier_init(e, made_address(e, imm(e, s)), p->hands ? 128 * p->groups : 128);

@@ -12,6 +12,7 @@
  *   walk_rows.c      rows of positions by channels, made on chip
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
+ *   walk_across.c    tiles of positions by the state's columns
  *   walk_columns.c   two warpgroups with the same rows, each half of the state's columns
  *   walk_cluster.c   two thread blocks add up their parts of the output
  *   walk_cast.c      neighbours load once what is the same in all of them
@@ -38,6 +39,7 @@ void fence_async(struct emit *e);      /* what this thread wrote to shared memor
 void let_next_begin(struct emit *e);   /* the kernel behind this one, when all thread blocks have said so */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
+void named_barrier_arrive(struct emit *e, LLVMValueRef number, uint32_t threads); /* and goes on */
 LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t threads,
                                LLVMValueRef x);                             /* i1: is any of theirs true? */
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
@@ -64,7 +66,8 @@ void store_matrices(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4
 /* A descriptor's lower half; the upper one is the same for all: rows of 128 bytes, 128-byte swizzle. */
 LLVMValueRef descriptor(struct emit *e, LLVMValueRef address, uint32_t span_bytes);
 /* c[n] (+)= a b, n = columns / 2 registers. a: descriptor, or 4 registers. */
-void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate);
+void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate,
+                  bool b_by_columns);
 void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b,
                      bool accumulate, bool b_by_columns);
 /* The registers are computed before, and what follows sees them after. */
@@ -109,9 +112,11 @@ struct walk {
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
     LLVMValueRef scaled[16];               /* ... as a product into the state has it */
     LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
-    uint32_t ahead;                        /* products of the next head that are under way with this one's */
-    LLVMValueRef columns[16];              /* of the head before: sums of columns that lanes have parts of */
-    const struct op *summed;               /* ... which is what makes them; NULL: there are none */
+    LLVMValueRef across_seen;              /* 0, or NaN if this thread has seen something bad; in the step */
+    LLVMValueRef across_bad;  /* i1, the same in all threads that walk: in the matrix that a tile across is made of */
+    uint32_t ahead;           /* products of the next head that are under way with this one's */
+    LLVMValueRef columns[16]; /* of the head before: sums of columns that lanes have parts of */
+    const struct op *summed;  /* ... which is what makes them; NULL: there are none */
     struct addends addends;
     const struct op *addend;             /* what the next sum of the state adds to its product; NULL: nothing */
     LLVMValueRef place[PLAN_MAX_VALUES]; /* where the group's part of an output was put */
@@ -121,6 +126,8 @@ struct counted walk_begin(struct emit *e, LLVMValueRef *step);
 void walk_enter_head(struct emit *e, struct walk *w, uint32_t head); /* of those side by side in the state's columns */
 LLVMValueRef uniform(struct emit *e, LLVMValueRef x); /* the same in all lanes, and the assembler knows it */
 LLVMValueRef made_address(struct emit *e, LLVMValueRef stage);
+LLVMValueRef own_barrier(struct emit *e, uint32_t v,
+                         bool left); /* of a matrix that has a stage of its own: it is loaded; it is left */
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
 /* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
@@ -138,6 +145,14 @@ LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
                LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
+
+/* ---- walk_across.c ----------------------------------------------------------------------------------------------- */
+LLVMValueRef across_column(struct emit *e, const struct walk *w); /* the first that the group has */
+void across_put_state(struct emit *e, struct walk *w);            /* rounded, to where all groups have it */
+emit_walk_op across_put, across_store;                            /* an output */
+emit_walk_op across_product, across_product_of_state; /* of such a tile; of the rounded state's rows by a matrix */
+emit_walk_op across_look; /* at a product of positions by the matrix of which such a tile is made */
+LLVMValueRef across_sees(struct emit *e, struct walk *w); /* i1: has this thread seen something bad in it? */
 
 /* ---- walk_columns.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef row_group(struct emit *e, const struct walk *w); /* number of the group, of those with rows of their own */
@@ -178,12 +193,15 @@ void end_inside(struct emit *e, LLVMBasicBlockRef after);
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
 /* Of a tile of positions, of which all columns are `tile`: what is before the group's. */
 LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile);
+LLVMValueRef walk_zero(struct emit *e, const struct walk *w);
 /* In which of its buffers a matrix or tile is in this step; where it, or this head's part of it, begins in shared memory, as a
  * pointer and as an address; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef matrix_pointer(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
+/* Where step k of a sum along the rows of a matrix begins: 16 of 64 columns, then the next span. */
+LLVMValueRef along_rows(struct emit *e, LLVMValueRef descriptor, uint32_t k);
 /* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. */
 LLVMValueRef owned_address(struct emit *e, const struct walk *w, uint32_t v);
 /* The tile's elements of a matrix positions x owner, packed as the left operand has them, 16 positions to 4 words:

@@ -45,7 +45,7 @@ static bool is_masked_when_put(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
     uint8_t reads[PLAN_MAX_OP_READS];
-    bool is = p->heads > 1 && plan_is_made_tile(v) && !v->summed &&
+    bool is = (p->heads > 1 || p->rounds_state) && plan_is_made_tile(v) && !v->summed &&
               (last_code(p, v) == TG_X_CAUSAL || last_code(p, v) == TG_X_BEFORE);
     for (uint32_t i = 0; is && i < p->n_ops; i++)
         for (uint32_t k = 0, n = plan_op_reads(p, &p->ops[i], reads); k < n; k++)
@@ -80,7 +80,7 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
                 .row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
             at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
         } else {
-            LLVMValueRef first = positions_before(e, w, WALK_TILE);
+            LLVMValueRef first = plan_is_across(e->p, out) ? across_column(e, w) : positions_before(e, w, WALK_TILE);
             at.column = add(e, column, first);
             at.row_base = tile_row(e, 0);
             at.column_base = add(e, tile_column(e, 0), first);
@@ -97,6 +97,8 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
     struct plan_weight weight;
     if (plan_find_weight(e->p, op->v, &weight))
         return;
+    if (op->flags & OP_CAREFUL)
+        across_look(e, w, op);
     const int difference = w->factored && !plan_is_owned(e->p, &e->p->values[op->v])
                                ? plan_difference(e->p, &e->p->algorithm->body[op->stmt])
                                : -1;
@@ -204,6 +206,14 @@ static void put_output(struct emit *e, struct walk *w, const struct op *op)
 
 void walk_put(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (op->v == e->p->state) {
+        across_put_state(e, w);
+        return;
+    }
+    if (plan_is_across(e->p, &e->p->values[op->v])) {
+        across_put(e, w, op);
+        return;
+    }
     if (plan_is_made_tile(&e->p->values[op->v])) {
         put_tile(e, w, op);
         return;
@@ -277,6 +287,10 @@ static void store_rows_of_group(struct emit *e, struct walk *w, const struct op 
 
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (plan_is_across(e->p, &e->p->values[op->v])) {
+        across_store(e, w, op);
+        return;
+    }
     LLVMBasicBlockRef once = begin_one_of_rows(e, w);
     store_rows_of_group(e, w, op);
     end_one_of_rows(e, once);

@@ -26,10 +26,15 @@ void walk_await_cleared(struct emit *e)
     end_if(e, after);
 }
 
+/* Of what is loaded, or of the matrix alone of which those who walk have been told. */
+static bool is_cleared(const struct plan *p, const struct op *op, uint32_t v)
+{
+    return plan_is_loaded(&p->values[v]) && (op->sync == SYNC_TOLD ? v == op->v : !p->values[v].told);
+}
+
 /* All groups together, or makers for them. Units move inside of their row only. */
 void walk_clear(struct emit *e, struct walk *w, const struct op *op)
 {
-    (void)op;
     const struct nest *nest = &e->p->nests[0];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMValueRef unit, end = imm(e, WALK_TILE * UNITS);
@@ -40,8 +45,9 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
     const struct counted l = loop_begin(e, sub(e, end, begin), &unit);
     for (uint32_t i = 0; i < nest->n_loads; i++) {
         const struct value *v = &e->p->values[nest->loads[i]];
-        LLVMValueRef to = byte_offset(e, slot_address(e, v, stage), mul(e, add(e, begin, unit), imm(e, 16)));
-        for (uint32_t span = 0; plan_is_loaded(v) && span < v->stage_bytes / SPAN_BYTES; span++)
+        LLVMValueRef slot = v->own_stage ? imm(e, 0) : stage,
+                     to = byte_offset(e, slot_address(e, v, slot), mul(e, add(e, begin, unit), imm(e, 16)));
+        for (uint32_t span = 0; is_cleared(e->p, op, nest->loads[i]) && span < v->stage_bytes / SPAN_BYTES; span++)
             LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))),
                              16);
     }
@@ -66,7 +72,7 @@ void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLV
     LLVMValueRef far = add(e, begin, imm(e, n)), end = choose(e, less(e, far, e->at.length), far, e->at.length);
     const struct counted l = loop_from(e, begin, end, &first);
     LLVMValueRef row = add(e, divide(e, thread, imm(e, UNITS)), first);
-    LLVMBasicBlockRef next = begin_if(e, less(e, row, end)), there = begin_inside(e, e->p->owner, column);
+    LLVMBasicBlockRef next = begin_if(e, less(e, row, end)), there = begin_inside(e, v->dims[1], column);
     LLVMValueRef x = LLVMBuildLoad2(e->b, words, byte_offset(e, from, unit_offset(e, row, unit)), "");
     LLVMSetAlignment(x, 16);
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);

@@ -51,7 +51,8 @@ static void load_matrix(struct emit *e, const struct walk *w, const struct value
         to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
     }
     for (uint32_t i = 0; i < (by_column ? spans : 1); i++) {
-        LLVMValueRef full = barrier_address(e, w->stage, false);
+        LLVMValueRef full =
+            v->own_stage ? own_barrier(e, (uint32_t)(v - e->p->values), false) : barrier_address(e, w->stage, false);
         if (shared)
             map_load_to_many(e, map_argument(e, tile), to, at, full, cast_ranks(e, v));
         else
@@ -138,7 +139,8 @@ void producer_load(struct emit *e, struct walk *w, const struct op *op)
     }
     const uint32_t heads = v->by_head ? e->p->heads : 1;
     for (uint32_t head = 0; head < heads; head++) {
-        LLVMValueRef to = shared_address(e, add(e, imm(e, v->offset), mul(e, w->stage, imm(e, v->stage_bytes))));
+        LLVMValueRef stage = v->own_stage ? imm(e, 0) : w->stage,
+                     to = shared_address(e, add(e, imm(e, v->offset), mul(e, stage, imm(e, v->stage_bytes))));
         e->at.start[TG_MEMBER] = imm(e, head);
         load_matrix(e, w, v, add(e, to, imm(e, head * (v->stage_bytes / heads))));
     }
@@ -201,13 +203,19 @@ void producer_store(struct emit *e, struct walk *w, const struct op *op)
         store_last(e, w, op);
 }
 
-/* Of all matrices, whoever loads them. */
+/* Of all matrices, whoever loads them, but for one that has a stage of its own. */
 void producer_expect(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (op->sync == SYNC_LOADED) {
+        mbarrier_expect(e, own_barrier(e, op->v, false), e->p->values[op->v].stage_bytes);
+        return;
+    }
     const struct nest *nest = &e->p->nests[op->n];
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < nest->n_loads; i++)
-        bytes += e->p->values[nest->loads[i]].space == SPACE_MATRIX ? e->p->values[nest->loads[i]].stage_bytes : 0;
+        bytes += plan_is_loaded(&e->p->values[nest->loads[i]]) && !e->p->values[nest->loads[i]].own_stage
+                     ? e->p->values[nest->loads[i]].stage_bytes
+                     : 0;
     mbarrier_expect(e, barrier_address(e, w->stage, false), bytes);
 }
 

@@ -15,6 +15,8 @@ uint32_t walk_registers(const struct plan *p, const struct value *v)
 {
     if (v == &p->values[p->state])
         return plan_state_columns(p) / 2;
+    if (plan_is_across(p, v))
+        return plan_across_columns(p) / 2;
     return plan_is_owned(p, v) ? WALK_TILE / 2 : plan_position_columns(p) / 2;
 }
 
@@ -53,12 +55,22 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
         set(e, slots(e, w, v)[r], x[r]);
 }
 
+/* Zero, but neither LLVM nor the assembler knows that, or that it is the same as another one. What they make of a constant address they
+ * keep from step to step, or from one product to the next: descriptors for which there are not enough uniform registers. */
+LLVMValueRef walk_zero(struct emit *e, const struct walk *w)
+{
+    enum { BITS_OF_STAGE = 8, DIFFERENT = 16 };
+    return LLVMBuildLShr(e->b, opaque(e, w->stage), imm(e, BITS_OF_STAGE + e->zeros++ % DIFFERENT), "");
+}
+
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
     LLVMValueRef buffer = e->p->has_makers ? w->stage : plan_has_one_buffer(e->p, value) ? imm(e, 0) : w->buffer;
     if (plan_is_made_tile(value) && value->by_head && !value->summed)
         return add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
+    if (plan_is_loaded(value) && value->own_stage)
+        return walk_zero(e, w);
     return plan_is_made_tile(value) ? buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
 }
 
@@ -156,8 +168,7 @@ LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_
 
 /* ---- products ---- */
 
-/* Where step k of a sum along the rows of a matrix begins: 16 of 64 columns, then the next span. */
-static LLVMValueRef along_rows(struct emit *e, LLVMValueRef descriptor, uint32_t k)
+LLVMValueRef along_rows(struct emit *e, LLVMValueRef descriptor, uint32_t k)
 {
     return add(e, descriptor, imm(e, k / 4 * (SPAN_BYTES / 16) + k % 4 * 2));
 }
@@ -173,7 +184,7 @@ static void product_of_matrices(struct emit *e, struct walk *w, const struct op 
     fresh(e, op->v, x);
     wgmma_fence(e, NULL, 0);
     for (uint32_t k = 0; k < p->values[op->a].extent[1] / STEP_K; k++)
-        wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0);
+        wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0, false);
     wgmma_commit(e);
     put(e, w, op->v, x);
 }
@@ -434,12 +445,14 @@ static void product_of_heads(struct emit *e, struct walk *w, const struct op *op
 void walk_product(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    if (!plan_is_owned(e->p, v) && v->by_head && plan_is_ahead(e->p))
+    if (plan_is_across(e->p, v))
+        across_product(e, w, op);
+    else if (!plan_is_owned(e->p, v) && v->by_head && plan_is_ahead(e->p))
         product_of_heads(e, w, op);
     else if (!plan_is_owned(e->p, v))
         product_of_matrices(e, w, op);
     else if (op->a == e->p->state)
-        product_of_state(e, w, op);
+        (e->p->rounds_state ? across_product_of_state : product_of_state)(e, w, op);
     else if (plan_is_loaded(&e->p->values[op->a]))
         product_of_fetched(e, w, op);
     else
@@ -456,10 +469,11 @@ static void add_addend(struct emit *e, struct walk *w, const struct op *op, stru
     a->right[a->n++] = columns_of(e, w, op->b, SPAN_BYTES);
 }
 
-/* Columns of the state in one part: beside those of several heads there are registers for 32. */
+/* Columns of the state in one part: beside those of several heads, or of a state that leaves no room for two stages, there are registers
+ * for 32. */
 static uint32_t dot_columns(const struct plan *p)
 {
-    return plan_heads_in_columns(p) > 1 ? WALK_TILE / 2 : WALK_TILE;
+    return plan_heads_in_columns(p) > 1 || p->own_stages ? WALK_TILE / 2 : WALK_TILE;
 }
 
 /* ... some columns of it. */

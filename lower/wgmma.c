@@ -157,6 +157,12 @@ void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads)
     ptx_void(e, "bar.sync $0, $1;", "r,r,~{memory}", args, 2);
 }
 
+void named_barrier_arrive(struct emit *e, LLVMValueRef number, uint32_t threads)
+{
+    LLVMValueRef args[] = {number, imm(e, threads)};
+    ptx_void(e, "bar.arrive $0, $1;", "r,r,~{memory}", args, 2);
+}
+
 LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t threads, LLVMValueRef x)
 {
     LLVMValueRef args[] = {number, imm(e, threads), LLVMBuildZExt(e->b, x, e->i32, "")};
@@ -292,14 +298,15 @@ static const char *instruction(struct emit *e, char text[64], uint32_t columns)
 
 enum { UPPER = 0x40000040 }; /* of a descriptor: 1024 bytes from 8 rows to the next 8; 128-byte swizzle */
 
-void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate)
+void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate,
+                  bool b_by_columns)
 {
     char text[TEXT], name[64], *at = text;
     const uint32_t n = columns / 2;
     at += sprintf(at, "{ .reg .b64 xa, xb; mov.b64 xa, {$%u, %d}; mov.b64 xb, {$%u, %d}; %s ", 2 * n, UPPER, 2 * n + 1,
                   UPPER, instruction(e, name, columns));
     at = accumulators(at, n);
-    sprintf(at, ", xa, xb, $%u, 1, 1, 0, 0; }", 2 * n + 2);
+    sprintf(at, ", xa, xb, $%u, 1, 1, 0, %d; }", 2 * n + 2, b_by_columns);
     LLVMValueRef more[] = {a, b, LLVMConstInt(e->i1, accumulate, 0)};
     tie(e, text, ",r,r,b", c, n, more, 3);
 }
