@@ -237,7 +237,7 @@ static void suite_kept(void)
         {&tg_kda, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_kda, {8, 32, 8192, 0}, 2, 128, "walk-keep", "walk-sums-kept", 1, 1},
         {&tg_kda, {4, 16, 8192, 0}, 1, 256, "walk-keep", "walk-cluster-kept", 1, 1},
-        {&tg_mlstm_sig, {1, 16, 65536, 0}, 1, 256, "segments-keep", "segments-kept", 128, 128},
+        {&tg_mlstm_sig, {1, 16, 65536, 0}, 1, 256, "segments-keep", "segments-joint-kept", 128, 128},
     };
     if (!tap_begin("schedules that keep tensors are cut as the model likes it"))
         return;

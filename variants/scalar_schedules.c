@@ -350,6 +350,36 @@ static const tg_vary back_walk_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},
 };
 
+/* dK and dV in one walk, where a thread block has all of dqk and dhv: both carry the same state and load the same matrices. With a
+ * normaliser dV comes before dQ, and dK behind it. `narrow` for dqk up to 64. */
+#define JOINT_NARROW "dQ.warps=4 dQ.dqk=64 dKV.warps=4"
+#define JOINT_RELAY  "dQ.seg=R/32 dKV.seg=R/32"
+static const tg_point back_joint_points[] = {
+    {.name = "walk-joint", .lacks = HD},
+    {.name = "walk-joint-narrow", .changes = JOINT_NARROW, .lacks = HD},
+    {.name = "relay-joint", .changes = JOINT_RELAY, .lacks = HD},
+    {.name = "segments-joint", .changes = "seg=128", .lacks = HD},
+    {.name = "segments-joint-kept", .changes = "seg=128", .kept = {CK}, .lacks = HD},
+    {.name = NULL},
+};
+static const tg_schedule back_joint = {
+    SCHEDULE("walk-joint"), .chunk = 64, .points = back_joint_points,
+    .rows = {BACK_GATE_ROWS,
+             {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
+              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED},
+             {ROW("state", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, ON_WARPGROUPS(8, 4),
+              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("compose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED},
+             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             END_ROW,
+             {ROW("dKV", (DK, DV, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_L(0)}},
+             WALKED_GATE_ROWS},
+};
+static const tg_vary back_joint_vary[] = {
+    {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},
+};
+
 /* n in the walk of dQ and dn in that of dK, which write them for xn. */
 static const tg_point back_walk_n_points[] = {{.name = "walk-n", .has = HD}, {.name = NULL}};
 static const tg_schedule back_walk_n = {
@@ -443,6 +473,20 @@ static const tg_schedule back_starts = {
              {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              WALKED_GATE_ROWS},
 };
+/* ... dK and dV in one. */
+static const tg_point back_joint_starts_points[] = {{.name = "tfla-wgmma-joint", .lacks = HD}, {.name = NULL}};
+static const tg_schedule back_joint_starts = {
+    SCHEDULE("joint-starts"), .chunk = 64, .points = back_joint_starts_points,
+    .rows = {BACK_GATE_ROWS,
+             {ROW("dstate", (DC)), ON_WARPGROUPS(4, 4),
+              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             {ROW("state", (CK)), ON_WARPGROUPS(4, 4),
+              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             END_ROW,
+             {ROW("dKV", (DK, DV, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_L(0)}},
+             WALKED_GATE_ROWS},
+};
 static const tg_vary back_starts_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {2, 4, 8, 16, 32}, .line = __LINE__},
 };
@@ -458,17 +502,19 @@ SPACE(parts_space, parts, parts_vary);
 SPACE(starts_space, starts, starts_vary);
 SPACE(back_two_level_space, back_two_level, back_two_level_vary);
 SPACE(back_walk_space, back_walk, back_walk_vary);
+SPACE(back_joint_space, back_joint, back_joint_vary);
 SPACE(back_parts_space, back_parts, back_parts_vary);
 SPACE(back_deep_space, back_deep, back_deep_vary);
 SPACE(back_starts_space, back_starts, back_starts_vary);
+SPACE(back_joint_starts_space, back_joint_starts, back_starts_vary);
 
 const tg_schedule *const tg_scalar_forward[] = {&step, &two_level, &walk_n, &walk, &starts, &parts, NULL};
 const tg_schedule *const tg_scalar_backward[] = {&back_two_level, NULL};
-const tg_schedule *const tg_scalar_walked[] = {&back_walk_n, &back_walk, &back_parts, &back_deep, &back_starts, NULL};
-const tg_schedule *const tg_scalar_alone[] = {&back_walk, &back_starts, NULL};
+const tg_schedule *const tg_scalar_walked[] = {&back_walk_n, &back_walk, &back_joint, &back_parts, &back_deep, &back_starts, &back_joint_starts, NULL};
+const tg_schedule *const tg_scalar_alone[] = {&back_walk, &back_joint, &back_starts, &back_joint_starts, NULL};
 const tg_schedule *const tg_scalar_together[] = {&back_parts, &back_deep, NULL};
 const tg_space *const tg_scalar_forward_spaces[] = {&two_level_space, &walk_n_space, &walk_space, &parts_space, &starts_space, NULL};
-const tg_space *const tg_scalar_backward_spaces[] = {&back_two_level_space, &back_walk_space, &back_parts_space, &back_deep_space, &back_starts_space, NULL};
+const tg_space *const tg_scalar_backward_spaces[] = {&back_two_level_space, &back_walk_space, &back_joint_space, &back_parts_space, &back_deep_space, &back_starts_space, &back_joint_starts_space, NULL};
 /* Lengths that had a schedule each before the model searched for them. */
 const tg_alias tg_scalar_names[] = {{"segments-short", "segments seg=32"}, {"segments-shorter", "segments seg=16"}, {NULL, NULL}};
 const tg_alias tg_scalar_normalised_names[] = {

@@ -126,6 +126,18 @@ static void refuse_both_ways(void)
     tap_end();
 }
 
+static void add_output(const tg_schedule *schedule, tg_kernel_row *row, const char *name)
+{
+    uint32_t n = 0, tile = 0;
+    while (row->outputs[n])
+        n++;
+    for (uint32_t i = 1; i < schedule->algorithm->n_tensors; i++)
+        if (schedule->algorithm->tensors[i].name && strcmp(schedule->algorithm->tensors[i].name, name) == 0)
+            tile = i;
+    tap_expect(tile > 0, "no tile %s", name);
+    row->outputs[n] = (uint8_t)tile;
+}
+
 /* A walk on warpgroups writes matrices of its owner's rows: another one is refused, not left out. */
 static void refuse_second_matrix(const char *name)
 {
@@ -134,18 +146,38 @@ static void refuse_second_matrix(const char *name)
     if (!tap_begin("refused: TG0518, a walk that writes %s beside h", name))
         return;
     tap_expect(schedule_of(&tg_simple_gla, "walk", &schedule), "no schedule walk");
-    tg_kernel_row *row = &schedule.rows[schedule.n_rows - 1];
-    uint32_t n = 0, tile = 0;
-    while (row->outputs[n])
-        n++;
-    for (uint32_t i = 1; i < schedule.algorithm->n_tensors; i++)
-        if (schedule.algorithm->tensors[i].name && strcmp(schedule.algorithm->tensors[i].name, name) == 0)
-            tile = i;
-    tap_expect(tile > 0, "no tile %s", name);
-    row->outputs[n] = (uint8_t)tile;
+    add_output(&schedule, &schedule.rows[schedule.n_rows - 1], name);
     snprintf(expected, sizeof expected, "to the caller in the input type, and cannot write %s", name);
     expect_refused(&schedule, "sm_90a", 128, 256, expected);
     tap_end();
+}
+
+/* Outputs of dqk and of dhv from one walk: what a thread block has no room for, and more than one of the second kind. */
+static void refuse_joint(void)
+{
+    static const struct {
+        const char *schedule;
+        uint32_t dqk, dhv;
+        const char *more, *expected;
+    } all[] = {
+        {"walk-joint", 256, 128, NULL, "it has one head and one tile of 64 rows for each four warps"},
+        {"walk-joint", 128, 64, NULL, "it has all of both, and of one of them 64 columns, or 128, for each four warps"},
+        {"walk-joint-narrow", 64, 256, NULL, "a state and a tile of more than 128 columns need more registers"},
+        {"walk-joint", 128, 128, "dvg",
+         "it has one of the other, the sum of a product by the state and of one by a tile"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tg_schedule schedule;
+        if (!tap_begin("refused: TG0518, %s at %u, %u%s", all[i].schedule, all[i].dqk, all[i].dhv,
+                       all[i].more ? ", one output more" : ""))
+            continue;
+        tap_expect(schedule_of(tg_simple_gla.backward, all[i].schedule, &schedule), "no schedule %s", all[i].schedule);
+        for (uint32_t r = 0; all[i].more && r < schedule.n_rows; r++)
+            if (strcmp(schedule.rows[r].name, "dKV") == 0)
+                add_output(&schedule, &schedule.rows[r], all[i].more);
+        expect_refused(&schedule, "sm_90a", all[i].dqk, all[i].dhv, all[i].expected);
+        tap_end();
+    }
 }
 
 /* dV goes to the caller, who adds up no parts. */
@@ -170,5 +202,6 @@ void suite_refusals(void)
     refuse_whole_chunk();
     refuse_both_ways();
     refuse_second_matrix("states");
+    refuse_joint();
     refuse_split_of_output();
 }

@@ -106,6 +106,11 @@ static const struct wide_walk {
     {&tg_rwkv6, true, {.schedule = "walk-shared", .width = {512, 512}}},
     {&tg_nla, false, {.schedule = "walk-shared", .width = {512, 256}}},
     {&tg_nla, true, {.schedule = "walk-parts-shared", .width = {512, 512}}},
+    {&tg_mlstm_sig, true, {.schedule = "walk-joint", .width = {128, 256}, .group = 1}},
+    {&tg_simple_gla, true, {.schedule = "walk-joint", .width = {128, 128}, .group = 1}},
+    {&tg_simple_gla, true, {.schedule = "segments-joint", .width = {96, 224}, .group = 1}},
+    {&tg_mlstm_sig, true, {.schedule = "walk-joint-narrow", .width = {64, 128}, .group = 1}},
+    {&tg_linear, true, {.schedule = "walk-joint", .width = {128, 256}, .group = 1}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)

@@ -269,6 +269,7 @@ static void test_relays(void)
     } all[] = {
         {"linear", "walk walk.dhv=128", "relay seg=2 walk.dhv=128", "walk", "relay seg=1", 64, 128, 1, NULL},
         {"mlstm-sig", "walk", "relay seg=1", "walk", "relay seg=2", 128, 256, 1, NULL},
+        {"mlstm-sig", "walk", "relay seg=2", "walk-joint", "relay-joint seg=1", 128, 256, 1, "0 0 5 5 205 330"},
         {"mlstm-exp", "walk-wide", "relay-wide seg=2", "walk", "relay seg=2", 128, 256, 1, NULL},
         {"mamba2", "walk walk.dhv=128", "relay seg=2 walk.dhv=128", "walk-paired", "relay-paired seg=1", 64, 128, 2,
          NULL},

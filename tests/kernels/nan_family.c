@@ -201,6 +201,12 @@ static void suite_walk(void)
     spec.backward = "walk";
     spec.variant = "mlstm-sig";
     test_variant(&spec, sig, sizeof sig / sizeof *sig);
+    spec.backward = "walk-joint";
+    test_variant(&spec, sig, sizeof sig / sizeof *sig);
+    spec.dhv = 256;
+    test_variant(&spec, sig, sizeof sig / sizeof *sig);
+    spec.dhv = 128;
+    spec.backward = "walk";
     spec.variant = "mlstm-exp";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = "segments walk.seg=1 walk.dhv=128 state.dhv=128";
