@@ -197,7 +197,7 @@ static void draw_contract(struct dice *dice, struct drawn *drawn)
         draw_ragged(dice, drawn, &slots);
     if (s->cuts || (c->is_packed && !drawn->forward.max_tokens))
         c->room = (int)roll(dice, 2) * (int)roll(dice, 150);
-    if (c->pool == TG_POOL_MOVES && drawn->longest == 0 && c->room == 0)
+    if (s->cuts && c->pool == TG_POOL_MOVES && drawn->longest == 0 && c->room == 0)
         c->room = 1; /* a call without tokens is refused: TG0827 */
     if (contract_is_ragged(c) || (s->backward && !*s->backward))
         s->backward = NULL;
