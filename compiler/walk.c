@@ -35,7 +35,16 @@ bool walk_refuse(const struct plan *p, const char *hint, const char *what)
     return false;
 }
 
-/* The state, and the output that the chunks write: positions x owner. */
+/* Of a row's outputs the number, as they are listed. */
+static uint32_t number_of(const tg_kernel_row *row, uint32_t tile)
+{
+    uint32_t i = 0;
+    while (row->outputs[i] && row->outputs[i] != tile)
+        i++;
+    return i;
+}
+
+/* The state, and the output that the chunks write: positions x owner. Of two dimensions it is that of the one listed first. */
 static bool find_owner(struct plan *p)
 {
     const struct op *state = NULL, *output = NULL;
@@ -45,7 +54,10 @@ static bool find_owner(struct plan *p)
         if (op->kind == OP_CONTRACT && plan_is_state(p, v))
             state = op;
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
-            output = !output || p->values[output->v].dims[1] == v->dims[1] ? op : output;
+            output = !output || p->values[output->v].dims[1] == v->dims[1] ||
+                             number_of(p->row, op->tile) < number_of(p->row, output->tile)
+                         ? op
+                         : output;
     }
     if (!state || (!output && !plan_is_state_alone(p)))
         return walk_refuse(p, "list one output of positions by dqk or dhv that needs the state",

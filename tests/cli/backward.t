@@ -151,7 +151,7 @@ check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule 
 -- exit 0
 -- stdout
 schedule segments-keep (--schedule)
-schedule segments-kept (--keep-states)
+schedule segments-joint-kept (--keep-states)
 grad.q
 ! out.states
 
