@@ -298,8 +298,8 @@ static bool place_roomy(struct plan *p)
     return false;
 }
 
-/* Where the rounded state takes the room of a second stage, matrices that are no left operands have one, and barriers of their own: the
- * last one first, which is needed last. */
+/* Where the rounded state takes the room of a second stage, matrices that are no left operands have one, and barriers of their own: as
+ * many as must. */
 static void place_with_own_stages(struct plan *p)
 {
     if (!p->rounds_state)

@@ -193,14 +193,14 @@ static bool has_walks(const tg_variant *variant)
 
 static void check_variant(const tg_variant *variant, const char *direction)
 {
-    static const uint32_t widths[][2] = {{128, 256}, {256, 512}, {128, 64}};
+    static const uint32_t widths[][2] = {{128, 256}, {256, 512}, {128, 64}, {128, 128}};
     struct plan *p = malloc(sizeof *p);
     if (p && has_walks(variant) &&
         tap_begin("every operation of the walks of %s%s is needed", variant->name, direction)) {
         uint32_t n = 0;
         tg_schedule s;
         for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
-            for (uint32_t i = 0; i < 8; i++) {
+            for (uint32_t i = 0; i < 3 * sizeof widths / sizeof *widths; i++) {
                 const tg_shape_class shape = {.io = TG_BF16,
                                               .dqk = widths[i / 3][0],
                                               .dhv = widths[i / 3][1],
