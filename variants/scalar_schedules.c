@@ -36,6 +36,10 @@
 #define WALK [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define ON_WARPGROUPS(warps_, stages_) .mma = TG_MMA_WGMMA, .warps = warps_, .stages = stages_, .blocks_per_sm = 1
 #define AS_FIT                         0 /* stages: 3, or 2 where 3 are too many (compiler/walk_place.c) */
+/* States that segments begin with, all of them by one walk. */
+#define START_ROW                                                                                                      \
+    {ROW("state", (CK)), ON_WARPGROUPS(4, 4),                                                                          \
+     .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}}
 /* Of what segments make of zero, the states with which they begin: a thread has four columns of a row. */
 #define COMPOSED .warps = 2, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(256)}
 
@@ -210,8 +214,7 @@ static const tg_point starts_points[] = {
 static const tg_schedule starts = {
     SCHEDULE("starts"), .chunk = 64, .points = starts_points,
     .rows = {GATE_ROWS(64), NORMALISER_ROWS,
-             {ROW("state", (CK)), ON_WARPGROUPS(4, 4),
-              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             START_ROW,
              {ROW("walk", (H, S, QN)), ON_WARPGROUPS(8, 3), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}},
 };
 static const tg_vary starts_vary[] = {
@@ -302,6 +305,16 @@ static const tg_vary back_two_level_vary[] = {
 #define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_P(128)}}
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64, (GATE_GRADIENTS)), PARAMETER_ROW
 
+/* States of segments, of keys by values. */
+#define DSTATE_ROWS                                                                                                    \
+    {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),                                                      \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}}, \
+    {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED}
+#define STATE_ROWS(only_)                                                                                              \
+    {ROW("state", (CK)), .only = only_, ON_WARPGROUPS(8, 4),                                                           \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}}, \
+    {ROW("compose", (CK)), .only = only_, COMPOSED}
+
 /* States of segments are made with dqk's blocks, as dQ and dK make them: what telescopes (SR, SK) has the same operands,
  * rounded alike. `cluster`: two blocks of dhv, which a cluster adds up; `paired`: two heads that share queries and keys, likewise.
  * segments-kept: states as segments-keep left them. */
@@ -328,9 +341,7 @@ static const tg_point back_walk_points[] = {
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED},
+             DSTATE_ROWS,
              {ROW("dV", (DV)), .lacks = HD, ON_WARPGROUPS(8, 3), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              {ROW("dV", (DV, HD, NK)), .has = HD, .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(8, 2),
               .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
@@ -338,9 +349,7 @@ static const tg_schedule back_walk = {
               .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              DELTA_ROW,
              {ROW("nstate", (NS)), .only = TG_IF_NOT_KEPT, .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(128)}},
-             {ROW("state", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("compose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED},
+             STATE_ROWS(TG_IF_CUT | TG_IF_NOT_KEPT),
              {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              EXACT_ROW, DNORMALISER_ROWS, END_ROW,
              {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
@@ -365,12 +374,8 @@ static const tg_point back_joint_points[] = {
 static const tg_schedule back_joint = {
     SCHEDULE("walk-joint"), .chunk = 64, .points = back_joint_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED},
-             {ROW("state", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("compose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED},
+             DSTATE_ROWS,
+             STATE_ROWS(TG_IF_CUT | TG_IF_NOT_KEPT),
              {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              END_ROW,
              {ROW("dKV", (DK, DV, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_L(0)}},
@@ -418,14 +423,10 @@ static const tg_point back_parts_points[] = {
 static const tg_schedule back_parts = {
     SCHEDULE("walk-parts"), .chunk = 64, .points = back_parts_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dstate", (DC)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("dcompose", (DC)), .only = TG_IF_CUT, COMPOSED},
+             DSTATE_ROWS,
              {ROW("dV", (DV, HD, NK)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}},
              DELTA_ROW, VECTOR_ROW("nstate", NS),
-             {ROW("state", (CK)), .only = TG_IF_CUT, ON_WARPGROUPS(8, 4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED},
+             STATE_ROWS(TG_IF_CUT),
              SUMMED_ROWS(8, 128)},
 };
 static const tg_schedule back_deep = {
@@ -451,6 +452,9 @@ static const tg_vary back_deep_vary[] = {
     {.field = TG_FIELD_BLOCK, .rows = {"dV"}, .dim = TG_DQK, .values = {64, 128, 192, 256}, .line = __LINE__},
 };
 
+#define DSTART_ROW                                                                                                     \
+    {ROW("dstate", (DC)), ON_WARPGROUPS(4, 4),                                                                         \
+     .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}}
 /* As forward; states by blocks of dhv too, which keeps what dQ and dK carry to the end they round like them
  * (compiler/walk.c). */
 static const tg_point back_starts_points[] = {
@@ -461,13 +465,11 @@ static const tg_point back_starts_points[] = {
 static const tg_schedule back_starts = {
     SCHEDULE("starts"), .chunk = 64, .points = back_starts_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dstate", (DC)), ON_WARPGROUPS(4, 4),
-              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             DSTART_ROW,
              {ROW("dV", (DV)), .lacks = HD, ON_WARPGROUPS(8, 3), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              {ROW("dV", (DV, HD, NK)), .has = HD, ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              DELTA_ROW, VECTOR_ROW("nstate", NS),
-             {ROW("state", (CK)), ON_WARPGROUPS(4, 4),
-              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             START_ROW,
              {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              EXACT_ROW, DNORMALISER_ROWS, END_ROW,
              {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
@@ -478,10 +480,8 @@ static const tg_point back_joint_starts_points[] = {{.name = "tfla-wgmma-joint",
 static const tg_schedule back_joint_starts = {
     SCHEDULE("joint-starts"), .chunk = 64, .points = back_joint_starts_points,
     .rows = {BACK_GATE_ROWS,
-             {ROW("dstate", (DC)), ON_WARPGROUPS(4, 4),
-              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
-             {ROW("state", (CK)), ON_WARPGROUPS(4, 4),
-              .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
+             DSTART_ROW,
+             START_ROW,
              {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              END_ROW,
              {ROW("dKV", (DK, DV, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_L(0)}},
