@@ -33,83 +33,42 @@
 #include "compiler/plan.h"
 #include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
+#include "compiler/verify_order.h"
 
-struct check {
-    const struct plan *p;
-    uint32_t at;
-    tg_bits defined;
-    tg_bits flying; /* accumulators of products under way */
-    tg_bits
-        lefts[PLAN_MAX_VALUES]; /* ... and which fetched matrices each of them has on the left, and what on the right */
-    tg_bits rights[PLAN_MAX_VALUES];
-    uint32_t issued, last[PLAN_MAX_VALUES]; /* products; the number of each value's last one */
-    tg_bits fetched;                        /* left operands in registers */
-    tg_bits scaled;                         /* ... for products into the state in registers of their own */
-    tg_bits put;                            /* computed tiles in shared memory */
-    tg_bits added;                          /* ... of which the sum over heads has been made */
-    tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
-    tg_bits covered;  /* matrices where an output is already */
-    tg_bits placed;   /* ... and all places where one is */
-    tg_bits stored;   /* outputs in buffers of their own that a store reads, or has read without a barrier since */
-    tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
-    tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
-    tg_bits unseen;
-    tg_bits ungrouped;  /* ... for other warps of the group not yet */
-    tg_bits left, owed; /* carried vectors: changed in this step, or in the one before, since the last barrier */
-    bool storing;       /* a store to memory reads the stage */
-    bool writing;       /* ... and is not known to be done */
-    bool lags;          /* a stage has been left that a store reads, but not by the thread that stores */
-    bool left_by_few;   /* ... now it has, where thread blocks are few */
-    tg_bits loaded;     /* of the stage */
-    bool in_stage, in_loop, expects, has_barrier;
-    bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
-    tg_bits ready,
-        sent;       /* outputs: the other thread block knows that the place of its part is free; ours is under way */
-    bool awaited;   /* products, since the step began */
-    tg_bits parts;  /* products by the columns of the state that the group has: not added up yet */
-    bool adds_up;   /* another group may still read what it has left for the sum before */
-    uint8_t packed; /* 1 + the value that the state has been a left operand for since it was awaited */
-    tg_bits by_columns;                 /* products by these columns of the state */
-    uint8_t next_part[PLAN_MAX_VALUES]; /* of each product by it; 0: all of them are made, or none */
-    uint8_t columns, parts_ahead;       /* ... and how many before them are under way, too */
-    bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
-    bool exchanged,
-        begins;         /* a barrier is owed: the group's threads read what came; all read what carries begin with */
-    bool taken, passed; /* a relayed state, before the loop and behind it */
-    bool told;          /* the step has asked whether it is the last */
-    bool made;          /* ... has said that its tiles are whole */
-    bool put_told; /* ... that the output is in its stage; who loads has waited for that of the stage, and stored it */
-    bool handed, handed_last; /* ..., and those of the last steps */
-    bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
-    bool of_head;             /* among what is done for each head, or for each tile */
-    bool of_row;              /* ... for each row */
-    tg_bits there,
-        left_own; /* matrices with stages of their own, in this step: loaded, or open to be; left, or loaded */
-    tg_bits expected_own, awaited_own,
-        untold;             /* ... whose bytes the barrier waits for; that who loads has awaited itself */
-    tg_bits seen, looked;   /* matrices that this thread, and all, have looked for NaN in, in this step */
-    tg_bits by_rounded;     /* products by the rounded state, which warps of the group may still read */
-    const struct op *stays; /* the map before, of the same step, whose exponentials do; NULL: it leaves none */
-    bool ended;             /* behind a barrier of all groups that is behind everything that they work on */
-    bool again;             /* the second time through the loop: what one step leaves for the next */
-};
-
-static bool broken(const struct check *c, const char *rule)
+bool order_broken(const struct check *c, const char *rule)
 {
     tg_report(c->p->sink, TG_ERROR, "TG0599", NULL, 0, "this is a defect of Tegula: please report it with the schedule",
               "kernel %s, after pass order, operation %u: %s", c->p->row->name, c->at, rule);
     return false;
 }
 
-static bool is_ring(const struct plan *p, uint32_t v)
+bool order_is_ring(const struct plan *p, uint32_t v)
 {
     return p->values[v].stmt < 0 && (p->values[v].space == SPACE_MATRIX || p->values[v].space == SPACE_VECTOR);
 }
 
 /* The number of the matrix's own stage; 0: it has none. */
-static uint32_t own_stage(const struct plan *p, uint32_t v)
+uint32_t order_own_stage(const struct plan *p, uint32_t v)
 {
-    return is_ring(p, v) ? p->values[v].own_stage : 0;
+    return order_is_ring(p, v) ? p->values[v].own_stage : 0;
+}
+
+/* Whatever is loaded to the same place. */
+tg_bits order_loaded_to(const struct plan *p, uint32_t v)
+{
+    tg_bits there = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (order_is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[v].offset)
+            there |= TG_BIT(i);
+    return there;
+}
+
+bool order_is_written(const struct op *op)
+{
+    return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
+           op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
+           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET || op->kind == OP_TAKE ||
+           op->kind == OP_ADD_UP;
 }
 
 static uint32_t reads_of_map(const struct plan *p, uint32_t v, uint8_t reads[TG_MAX_READS])
@@ -180,14 +139,6 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     }
 }
 
-static bool is_written(const struct op *op)
-{
-    return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
-           op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_SCAN || op->kind == OP_RECEIVE || op->kind == OP_MEET || op->kind == OP_TAKE ||
-           op->kind == OP_ADD_UP;
-}
-
 /* Do makers put rows where the matrix is loaded? */
 static bool gives_place(const struct plan *p, uint32_t v)
 {
@@ -202,13 +153,13 @@ static bool check_read_of_rows(const struct check *c, const struct op *op, uint3
 {
     const struct plan *p = c->p;
     if (op->role == ROLE_WALK && gives_place(p, v))
-        return broken(c, "reads a matrix in whose place makers put rows");
+        return order_broken(c, "reads a matrix in whose place makers put rows");
     if (!plan_works_on_rows(p, op))
         return true;
     if (!c->of_row)
-        return broken(c, "makes rows, but not row by row");
+        return order_broken(c, "makes rows, but not row by row");
     return !plan_is_loaded(&p->values[v]) || (c->fetched >> v & 1) ||
-           broken(c, "makes a row of what has not been fetched");
+           order_broken(c, "makes a row of what has not been fetched");
 }
 
 /* May what the other thread block of a cluster sends come to where the matrix is loaded? */
@@ -227,44 +178,44 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const struct plan *p = c->p;
     const bool by_wgmma = op->kind == OP_CONTRACT, is_sum = by_wgmma && v == op->v;
     if (!(c->defined >> v & 1))
-        return broken(c, "a use before the definition");
+        return order_broken(c, "a use before the definition");
     const bool of_all = p->values[v].summed || op->kind == OP_STORE; /* sums of all heads are stored at once */
     if (p->values[v].by_head && c->in_loop && !c->of_head && !of_all)
-        return broken(c, "reads what each head has, and knows not which");
+        return order_broken(c, "reads what each head has, and knows not which");
     const bool is_rounded = v == p->state && by_wgmma && p->rounds_state; /* as it was put */
     if ((c->flying >> v & 1) && !is_sum && !is_rounded)
-        return broken(c, "reads what a product is still under way to");
+        return order_broken(c, "reads what a product is still under way to");
     if (c->next_part[v] && !is_sum)
-        return broken(c, "reads a product by some columns of the state, and not by all");
+        return order_broken(c, "reads a product by some columns of the state, and not by all");
     if ((c->parts >> v & 1) && op->kind != OP_ADD_UP && !is_sum)
-        return broken(c, "reads the part of a sum that the columns of one group are");
-    const uint32_t own = own_stage(p, v);
-    if (own ? !(c->there >> own & 1) : is_ring(p, v) && !c->in_stage)
-        return broken(c, "reads a stage that is not full, or empty already");
+        return order_broken(c, "reads the part of a sum that the columns of one group are");
+    const uint32_t own = order_own_stage(p, v);
+    if (own ? !(c->there >> own & 1) : order_is_ring(p, v) && !c->in_stage)
+        return order_broken(c, "reads a stage that is not full, or empty already");
     if (p->has_makers && p->shape.packed && plan_is_loaded(&p->values[v]) && op->role != ROLE_LOAD && !c->cleared)
-        return broken(c, "reads a stage that may still have tokens of the next sequence");
+        return order_broken(c, "reads a stage that may still have tokens of the next sequence");
     if (c->covered >> v & 1)
-        return broken(c, "reads a tile where an output is already");
+        return order_broken(c, "reads a tile where an output is already");
     const bool fetched = by_wgmma && v == op->a && plan_is_owned(p, &p->values[op->v]); /* it is in registers */
     if (!fetched && may_be_overwritten(c, v))
-        return broken(c, "reads a tile whose place the other thread block of the cluster may write to");
+        return order_broken(c, "reads a tile whose place the other thread block of the cluster may write to");
     const bool in_shared =
         v == op->b || plan_is_made_tile(&p->values[v]) || (p->rounds_state && v == p->state && v != op->v);
     const tg_bits unseen =
         v == p->state && v == op->a ? c->ungrouped : c->unseen; /* of the state: the rows of the group */
     if (by_wgmma && in_shared && ((c->unfenced | unseen) >> v & 1))
-        return broken(c, "a product by a tile that is not fenced, or not whole");
+        return order_broken(c, "a product by a tile that is not fenced, or not whole");
     if ((op->flags & OP_OF_PRODUCT) && v == p->state && !c->awaited && !c->sums)
-        return broken(c, "a sum of the state, which the assembler does not see to be made");
+        return order_broken(c, "a sum of the state, which the assembler does not see to be made");
     const bool by_others = v != op->v && (op->kind == OP_MAP || op->kind == OP_DOT);
     if (plan_is_carried(&p->values[v]) && by_others && (c->owed >> v & 1))
-        return broken(c, "reads what the group carries on, without a barrier");
+        return order_broken(c, "reads what the group carries on, without a barrier");
     if (op->guard == GUARD_LATER && c->in_loop)
-        return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
+        return c->has_barrier || order_broken(c, "stores what other warps left in the step before, without a barrier");
     if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]) && v != p->state)
-        return broken(c, "reads what other warps have written, without a barrier");
+        return order_broken(c, "reads what other warps have written, without a barrier");
     if (op->kind == OP_MAP && op->flags & OP_AHEAD && plan_is_loaded(&p->values[v]) && !(c->fetched >> v & 1))
-        return broken(c, "a map of what has not been fetched");
+        return order_broken(c, "a map of what has not been fetched");
     return check_read_of_rows(c, op, v);
 }
 
@@ -274,25 +225,15 @@ static bool check_columns(struct check *c, const struct op *op)
     if (op->a != c->p->state)
         return true;
     if (op->n != c->next_part[op->v])
-        return broken(c, "a product by some columns of the state, and not by those before them");
+        return order_broken(c, "a product by some columns of the state, and not by those before them");
     c->next_part[op->v] = (uint8_t)((op->n + 1U) % plan_state_parts(c->p));
     const bool others = op->n != c->columns && (c->flying & c->by_columns);
     if (others && (!c->p->overlaps_parts || c->parts_ahead > 0))
-        return broken(c, "a product by some columns of the state while one by others is under way");
+        return order_broken(c, "a product by some columns of the state while one by others is under way");
     c->parts_ahead = others ? c->parts_ahead + 1 : 0;
     c->by_columns = (op->n == c->columns ? c->by_columns : 0) | TG_BIT(op->v);
     c->columns = op->n;
     return true;
-}
-
-/* Whatever is loaded to the same place. */
-static tg_bits loaded_to(const struct plan *p, uint32_t v)
-{
-    tg_bits there = 0;
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[v].offset)
-            there |= TG_BIT(i);
-    return there;
 }
 
 static bool check_product_across(struct check *c, const struct op *op)
@@ -302,14 +243,14 @@ static bool check_product_across(struct check *c, const struct op *op)
     if (!plan_is_across(p, &p->values[op->v]))
         return true;
     if (!plan_is_loaded(&p->values[op->a]) && !(c->put >> op->a & 1))
-        return broken(c, "a left operand that is not in shared memory");
+        return order_broken(c, "a left operand that is not in shared memory");
     if (op->b == p->state)
         return true;
     for (uint32_t i = 0; i < p->n_values; i++)
         others |= (c->flying >> i & 1) ? c->rights[i] : 0;
-    c->covered |= loaded_to(p, op->b);
-    return ((c->looked >> op->b & 1) && !(others & loaded_to(p, op->b))) ||
-           broken(c, "takes NaN out of a matrix that nobody has looked at, or that a product under way reads");
+    c->covered |= order_loaded_to(p, op->b);
+    return ((c->looked >> op->b & 1) && !(others & order_loaded_to(p, op->b))) ||
+           order_broken(c, "takes NaN out of a matrix that nobody has looked at, or that a product under way reads");
 }
 
 static bool check_product(struct check *c, const struct op *op)
@@ -317,33 +258,34 @@ static bool check_product(struct check *c, const struct op *op)
     const struct plan *p = c->p;
     const bool owned = plan_is_owned(p, &p->values[op->v]);
     if (op->a == p->state && !c->awaited)
-        return broken(c, "a product by the state, which the assembler does not see to be made");
+        return order_broken(c, "a product by the state, which the assembler does not see to be made");
     const bool by_rounded = p->rounds_state && op->v != p->state && (op->a == p->state || op->b == p->state);
     c->by_rounded |= by_rounded ? TG_BIT(op->v) : 0;
     c->read |= by_rounded ? TG_BIT(p->state) : 0;
     c->rights[op->v] |= by_rounded ? TG_BIT(p->state) : 0;
     if (by_rounded && !(c->put >> p->state & 1))
-        return broken(c, "a product by the rounded state, which is not in shared memory");
+        return order_broken(c, "a product by the rounded state, which is not in shared memory");
     if (!check_columns(c, op) || !check_product_across(c, op))
         return false;
     const bool of_fetched = owned && plan_is_loaded(&p->values[op->a]);
     if (of_fetched && !(c->fetched >> op->a & 1))
-        return broken(c, "a left operand that has not been fetched");
+        return order_broken(c, "a left operand that has not been fetched");
     if (of_fetched && op->v != p->state && (c->cleaned >> op->a & 1))
-        return broken(c, "a product by a tile of what another has taken NaN out of");
+        return order_broken(c, "a product by a tile of what another has taken NaN out of");
     if (of_fetched && op->v != p->state)
         c->cleaned |= TG_BIT(op->a);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (of_fetched && (c->flying >> i & 1) && (c->lefts[i] >> op->a & 1) && !(op->flags & OP_AHEAD))
-            return broken(c, "reads a left operand that a product is still under way from");
+            return order_broken(c, "reads a left operand that a product is still under way from");
     if (op->flags & OP_AHEAD && !(c->scaled >> op->a & 1))
-        return broken(c, "a left operand that has not been made before");
+        return order_broken(c, "a left operand that has not been made before");
     c->lefts[op->v] |= of_fetched ? TG_BIT(op->a) : 0;
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
-        return broken(c, "a right operand that is not in shared memory");
+        return order_broken(c, "a right operand that is not in shared memory");
     if (p->shares_columns && op->a == p->state) {
         if (c->packed && c->packed != op->v + 1)
-            return broken(c, "a product by the state, which the compiler has kept as an operand from the one before");
+            return order_broken(
+                c, "a product by the state, which the compiler has kept as an operand from the one before");
         c->packed = (uint8_t)(op->v + 1);
         c->parts |= TG_BIT(op->v);
     }
@@ -358,9 +300,9 @@ static bool check_scaled(struct check *c, const struct op *op)
 {
     for (uint32_t i = 0; i < c->p->n_values; i++)
         if ((c->flying >> i & 1) && (c->lefts[i] >> op->v & 1))
-            return broken(c, "reads a left operand that a product is still under way from");
+            return order_broken(c, "reads a left operand that a product is still under way from");
     c->scaled |= TG_BIT(op->v);
-    return (c->fetched >> op->v & 1) || broken(c, "a left operand that has not been fetched");
+    return (c->fetched >> op->v & 1) || order_broken(c, "a left operand that has not been fetched");
 }
 
 /* A sum of the state whose first product was under way is the one behind it, and the end of that product. */
@@ -370,7 +312,7 @@ static bool check_begun(struct check *c, const struct op *op)
     if (op->kind != OP_BEGIN && !ends)
         return true;
     if (op->kind == OP_BEGIN && (c->flying >> op->v & 1))
-        return broken(c, "begins a sum of the state that is under way");
+        return order_broken(c, "begins a sum of the state that is under way");
     if (op->kind == OP_BEGIN)
         c->last[op->v] = ++c->issued;
     c->flying = op->kind == OP_BEGIN ? c->flying | TG_BIT(op->v) : c->flying & ~TG_BIT(op->v);
@@ -390,7 +332,7 @@ static bool check_parts(const struct check *c, const struct op *op)
     const struct plan *p = c->p;
     if (is_for_others(p, op) && p->values[op->v].late && plan_part_buffers(p, &p->values[op->v]) == 2 &&
         !c->has_barrier)
-        return broken(c, "makes parts of a sum where those of the step before the last may still be read");
+        return order_broken(c, "makes parts of a sum where those of the step before the last may still be read");
     return true;
 }
 
@@ -413,9 +355,9 @@ static bool put_rounded_state(struct check *c)
     const tg_bits state = TG_BIT(c->p->state);
     for (uint32_t i = 0; i < c->p->n_values; i++)
         if (plan_is_across(c->p, &c->p->values[i]) && (c->stored >> i & 1))
-            return broken(c, "puts the state where a store may still read an output");
+            return order_broken(c, "puts the state where a store may still read an output");
     if (c->read & state)
-        return broken(c, "puts the state where another group may still read that of the step before");
+        return order_broken(c, "puts the state where another group may still read that of the step before");
     c->put |= state;
     c->unfenced |= state;
     c->ungrouped |= state;
@@ -429,7 +371,7 @@ static bool put_value(struct check *c, const struct op *op)
     if (op->v == p->state)
         return put_rounded_state(c);
     if (plan_has_one_buffer(p, &p->values[op->v]) && (c->read >> op->v & 1))
-        return broken(c, "overwrites a tile that another group may still read");
+        return order_broken(c, "overwrites a tile that another group may still read");
     if (plan_is_made_tile(&p->values[op->v])) {
         c->added &= ~TG_BIT(op->v);
         c->put |= TG_BIT(op->v);
@@ -442,99 +384,7 @@ static bool put_value(struct check *c, const struct op *op)
         c->ungrouped |= TG_BIT(op->a);
         c->placed |= TG_BIT(op->a);
     }
-    c->covered |= loaded_to(p, op->a);
-    return true;
-}
-
-/* Does a store read what is where the matrix is loaded, or is it still to do so? */
-static bool is_under_output(const struct check *c, uint32_t v)
-{
-    const struct plan *p = c->p;
-    bool is = false;
-    for (uint32_t i = 0; p->hands && i < p->n_ops; i++)
-        is |= p->ops[i].role == ROLE_LOAD && p->ops[i].kind == OP_STORE &&
-              p->values[p->ops[i].a].offset == p->values[v].offset && (c->storing || !c->handed);
-    return is;
-}
-
-/* Who loads waits until it is left, says that it is loaded, and tells that to those who walk if they are told; these wait until it is
- * loaded, or are told, and leave it. */
-static bool check_own_stage(struct check *c, const struct op *op)
-{
-    const uint32_t own = own_stage(c->p, op->v);
-    const bool loads = op->role == ROLE_LOAD, awaits = op->kind == OP_AWAIT, arrives = op->kind == OP_ARRIVE;
-    const bool begins = awaits && (loads ? op->sync == SYNC_LEFT : op->sync == SYNC_LOADED || op->sync == SYNC_TOLD),
-               ends = arrives && op->sync == (loads ? SYNC_LOADED : SYNC_LEFT);
-    for (uint32_t i = 0; i < c->p->n_values; i++)
-        if (ends && (c->flying >> i & 1) && (c->rights[i] & loaded_to(c->p, op->v)))
-            return broken(c, "leaves a matrix that a product under way reads");
-    if (begins && (((c->there | c->left_own) >> own & 1) || !own))
-        return broken(c, "waits for a matrix twice in a step");
-    if (ends && (!(c->there >> own & 1) || (loads && !(c->loaded >> op->v & 1))))
-        return broken(c, "leaves a matrix that it has not waited for, or not loaded");
-    c->there = begins ? c->there | TG_BIT(own) : ends ? c->there & ~TG_BIT(own) : c->there;
-    c->left_own |= ends ? TG_BIT(own) : 0;
-    c->awaited_own |= loads && awaits && op->sync == SYNC_LOADED ? TG_BIT(own) : 0;
-    if (loads && arrives && op->sync == SYNC_TOLD && !(c->awaited_own >> own & 1))
-        return broken(c, "tells that a matrix is loaded, for which it has not waited");
-    c->expected_own |= op->kind == OP_EXPECT && op->sync == SYNC_LOADED ? TG_BIT(own) : 0;
-    if (op->kind == OP_LOAD && loads && own && !(c->expected_own >> own & 1))
-        return broken(c, "a load that is not expected");
-    if (op->kind == OP_LOAD && loads && c->p->values[op->v].told)
-        c->untold |= TG_BIT(own);
-    if (loads && arrives && op->sync == SYNC_TOLD)
-        c->untold &= ~TG_BIT(own);
-    if (op->kind == OP_END && c->untold)
-        return broken(c, "tells nobody that a matrix is loaded");
-    if (op->kind == OP_END && c->left_own != (tg_bits)((1u << c->p->own_stages) - 1) << 1)
-        return broken(c, "a step without all matrices that have stages of their own");
-    if (op->kind == OP_END)
-        c->left_own = c->awaited_own = c->expected_own = 0;
-    return true;
-}
-
-static bool check_ring(struct check *c, const struct op *op)
-{
-    const struct plan *p = c->p;
-    if (!check_own_stage(c, op))
-        return false;
-    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && is_under_output(c, op->v))
-        return broken(c, "a load to where an output is, or a store still reads");
-    if (op->kind == OP_EXPECT)
-        c->expects = true;
-    if (op->kind == OP_LOAD && op->role == ROLE_LOAD &&
-        ((own_stage(p, op->v) ? !(c->there >> own_stage(p, op->v) & 1) : !c->in_stage) || (c->loaded >> op->v & 1) ||
-         (p->values[op->v].space == SPACE_MATRIX && !c->expects)))
-        return broken(c, "a load into a stage that is not empty, twice, or unexpected");
-    if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
-        c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->has_barrier = c->awaited = c->told = c->made = c->cleared = false;
-        c->put_told &= op->sync == SYNC_EMPTY;
-        c->seen = c->looked = 0;
-        c->loaded = c->covered = c->placed = c->fetched = c->scaled = c->put = c->ready = c->sent = 0;
-    }
-    c->told |= op->kind == OP_REST;
-    if (op->kind == OP_REST && !c->in_stage)
-        return broken(c, "asks whether a step is the last one when it has left its stage");
-    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && p->rests && !c->told)
-        return broken(c, "fills a stage that may be one too many");
-    if (op->kind != OP_ARRIVE || (op->sync != SYNC_FULL && op->sync != SYNC_EMPTY))
-        return true;
-    if (p->rests && !c->told)
-        return broken(c, "leaves a stage without having asked whether it is the last one");
-    if (op->sync == SYNC_EMPTY && p->shares_columns && p->sums_in >= 0 &&
-        (c->unfenced & loaded_to(p, (uint32_t)p->sums_in)))
-        return broken(c, "leaves a stage that it has written to, without a fence");
-    if (op->sync == SYNC_EMPTY && op->role == ROLE_WALK && p->hands && !c->put_told)
-        return broken(c, "leaves a stage and has not said that the output is there");
-    if (!c->in_stage || c->flying || (c->storing && !p->lags && !p->apart) || c->lags)
-        return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
-    c->lags = c->storing && !p->apart;
-    for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)
-        if (!(c->loaded >> p->nests[0].loads[i] & 1) && !own_stage(p, p->nests[0].loads[i]))
-            return broken(c, "a stage is full without all that the ring loads");
-    c->in_stage = false;
-    c->handed &= op->sync != SYNC_FULL;
+    c->covered |= order_loaded_to(p, op->a);
     return true;
 }
 
@@ -542,67 +392,6 @@ static bool check_ring(struct check *c, const struct op *op)
 static bool is_from_shared(const struct plan *p, const struct op *op)
 {
     return op->kind == OP_STORE && p->values[op->v].space == SPACE_FRAGMENT && plan_memory_dtype(p, op->tile) != TG_F32;
-}
-
-/* Tiles of positions that one role makes for another: all of them, fenced, in a stage that nobody can fill anew meanwhile. */
-static bool check_made(struct check *c, const struct op *op)
-{
-    c->cleared |= op->kind == OP_AWAIT && op->sync == SYNC_CLEARED;
-    if (op->sync != SYNC_MADE)
-        return true;
-    for (uint32_t i = 0; i < c->p->n_values; i++) {
-        if (!plan_is_made_tile(&c->p->values[i]))
-            continue;
-        if (op->kind == OP_ARRIVE && (!(c->put >> i & 1) || (c->unfenced >> i & 1)))
-            return broken(c, "says that tiles are made which are not, or not fenced");
-        c->defined |= TG_BIT(i);
-        c->put |= TG_BIT(i);
-    }
-    c->made |= op->kind == OP_ARRIVE;
-    return c->in_stage || broken(c, "tiles of a stage that is not full, or empty already");
-}
-
-/* What neighbours of a cluster tell each other before they write to each other's shared memory. */
-static bool check_cluster(struct check *c, const struct op *op)
-{
-    const struct value *v = &c->p->values[op->v];
-    if (op->kind == OP_ARRIVE && op->sync == SYNC_OPEN)
-        c->tells = true;
-    if (op->kind == OP_ARRIVE && op->sync == SYNC_READY)
-        c->ready |= TG_BIT(op->v);
-    if (op->kind == OP_AWAIT && op->sync == SYNC_OPEN) {
-        if (!c->tells)
-            return broken(c, "waits for a stage that it has not said to be open");
-        c->is_open = true;
-    }
-    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && plan_is_loaded(v) && plan_shared_along(c->p, v) && !c->is_open)
-        return broken(c, "loads into a stage that is not open");
-    if (is_written(op) && op->kind != OP_RECEIVE && (c->sent >> op->v & 1))
-        return broken(c, "makes what has been sent already");
-    if (op->kind == OP_SEND && !(c->ready >> op->v & 1))
-        return broken(c, "sends before it has said that the place is free");
-    c->sent |= op->kind == OP_SEND ? TG_BIT(op->v) : 0;
-    if (op->kind != OP_RECEIVE)
-        return true;
-    c->exchanged = true;
-    return (c->sent >> op->v & 1) ||
-           broken(c, "receives what the other thread block has no place for, for nothing was sent to it");
-}
-
-/* An output that those who walk leave in its stage for the warp that loads: put and fenced; stored when it is, and of the last steps too. */
-static bool check_handed(struct check *c, const struct op *op)
-{
-    const struct plan *p = c->p;
-    if (op->kind == OP_ARRIVE && op->sync == SYNC_PUT && (!c->placed || c->unfenced))
-        return broken(c, "says that the output is in its stage, which it is not, or not fenced");
-    c->put_told |= op->sync == SYNC_PUT;
-    if (op->role != ROLE_LOAD || op->kind != OP_STORE)
-        return true;
-    if (c->in_loop && (!c->put_told || c->in_stage))
-        return broken(c, "stores an output that may not be there, or from a stage that is filled anew");
-    c->handed = c->in_loop;
-    c->handed_last = !c->in_loop;
-    return p->hands || broken(c, "stores an output that nobody has handed over");
 }
 
 static bool check_awaited(struct check *c, const struct op *op)
@@ -618,9 +407,9 @@ static bool check_awaited(struct check *c, const struct op *op)
     if (op->kind != OP_AWAIT || op->sync != SYNC_PRODUCT)
         return true;
     if (!(c->flying >> op->v & 1))
-        return broken(c, "waits for a product that is not under way");
+        return order_broken(c, "waits for a product that is not under way");
     if (op->n > c->issued - c->last[op->v])
-        return broken(c, "waits for a product with more under way than were issued later");
+        return order_broken(c, "waits for a product with more under way than were issued later");
     c->flying &= ~TG_BIT(op->v);
     c->lefts[op->v] = c->rights[op->v] = 0;
     return true;
@@ -658,17 +447,17 @@ static bool check_put(struct check *c, const struct op *op)
     if (op->kind != OP_PUT)
         return true;
     if (plan_is_across(c->p, v) && c->by_rounded)
-        return broken(c, "puts an output where the group may still read the state");
+        return order_broken(c, "puts an output where the group may still read the state");
     if (c->exchanged)
-        return broken(c, "puts the output where some still read the other thread block's part");
+        return order_broken(c, "puts the output where some still read the other thread block's part");
     if (plan_is_made_tile(v) && v->summed && !(c->added >> op->v & 1))
-        return broken(c, "puts a sum over heads that has not been made");
+        return order_broken(c, "puts a sum over heads that has not been made");
     if (v->space == SPACE_FRAGMENT && c->p->shares_columns && op->a != op->v)
-        return broken(c, "puts an output over a matrix that the other group of the same rows may still read");
+        return order_broken(c, "puts an output over a matrix that the other group of the same rows may still read");
     if (v->space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
-        return broken(c, "puts an output where another one is");
+        return order_broken(c, "puts an output where another one is");
     if (v->space == SPACE_FRAGMENT && (c->stored >> op->a & 1))
-        return broken(c, "puts an output where a store may still read the one of the step before");
+        return order_broken(c, "puts an output where a store may still read the one of the step before");
     return true;
 }
 
@@ -677,28 +466,11 @@ static bool check_shared_store(struct check *c, const struct op *op)
     if (!is_from_shared(c->p, op))
         return true;
     if (op->role != ROLE_LOAD && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
-        return broken(c, "a store from shared memory that is not put there, fenced, and whole");
+        return order_broken(c, "a store from shared memory that is not put there, fenced, and whole");
     if (c->lags)
-        return broken(c, "stores before it has left the stage that the stores of the step before read");
+        return order_broken(c, "stores before it has left the stage that the stores of the step before read");
     c->storing = c->writing = true;
     c->stored |= op->a == op->v ? TG_BIT(op->v) : 0;
-    return true;
-}
-
-/* Of the step before. */
-static bool check_left_stage(struct check *c, const struct op *op)
-{
-    bool behind = op->kind == OP_ARRIVE && op->sync == SYNC_BEHIND;
-    const bool by_blocks = op->guard == GUARD_FEW || op->guard == GUARD_MANY;
-    if (behind && c->of_head && op->guard != GUARD_FIRST && !(by_blocks && c->p->tiles == 1))
-        return broken(c, "leaves the stage of the step before more than once");
-    if (behind && (op->guard == GUARD_MANY) != c->left_by_few)
-        return broken(c, "leaves the stage of the step before only where thread blocks are many, or few");
-    c->left_by_few = behind && op->guard == GUARD_FEW ? true : c->left_by_few && !behind;
-    behind &= op->guard != GUARD_FEW;
-    c->storing &= !behind && !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
-    c->lags &= !behind;
-    c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
     return true;
 }
 
@@ -708,16 +480,16 @@ static bool check_sum_of_columns(struct check *c, const struct op *op)
     if (op->kind != OP_ADD_UP)
         return true;
     if (c->p->sums_in >= 0) {
-        const tg_bits there = loaded_to(c->p, (uint32_t)c->p->sums_in);
+        const tg_bits there = order_loaded_to(c->p, (uint32_t)c->p->sums_in);
         if (c->read & there)
-            return broken(c, "leaves a part of a sum where another group may still read a matrix");
+            return order_broken(c, "leaves a part of a sum where another group may still read a matrix");
         c->covered |= there;
         c->unfenced |= there;
     }
     if (c->adds_up)
-        return broken(c, "leaves a part of a sum where another group may still read that of the one before");
+        return order_broken(c, "leaves a part of a sum where another group may still read that of the one before");
     if (!(c->parts >> op->v & 1))
-        return broken(c, "adds up what groups have no parts of");
+        return order_broken(c, "adds up what groups have no parts of");
     c->parts &= ~TG_BIT(op->v);
     c->adds_up = true;
     return true;
@@ -729,9 +501,10 @@ static bool check_sync(struct check *c, const struct op *op)
         return false;
     note_barrier(c, op);
     if (op->kind == OP_NEST && c->begins)
-        return broken(c, "begins the walk before all have read what they carry");
-    return check_sum_of_columns(c, op) && check_put(c, op) && check_handed(c, op) && check_shared_store(c, op) &&
-           check_left_stage(c, op) && check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
+        return order_broken(c, "begins the walk before all have read what they carry");
+    return check_sum_of_columns(c, op) && check_put(c, op) && order_check_handed(c, op) && check_shared_store(c, op) &&
+           order_check_left_stage(c, op) && order_check_made(c, op) && order_check_cluster(c, op) &&
+           order_check_ring(c, op);
 }
 
 static bool check_op(struct check *c, const struct op *op)
@@ -749,15 +522,15 @@ static bool check_op(struct check *c, const struct op *op)
     c->taken |= op->kind == OP_TAKE;
     c->passed = op->kind == OP_PASS || (c->passed && op->kind != OP_NEST);
     if (op->kind == OP_NEST && op->role == ROLE_WALK && c->p->relays && !c->taken)
-        return broken(c, "walks without the state of the segment before");
+        return order_broken(c, "walks without the state of the segment before");
     if (op->kind == OP_MAP && op->n == EXPONENTIALS_TAKEN &&
         !(c->stays && plan_has_same_exponential(c->p, c->stays, op)))
-        return broken(c, "takes exponentials that the map before it has not left in registers");
+        return order_broken(c, "takes exponentials that the map before it has not left in registers");
     if (op->kind == OP_MAP && op->flags & OP_CAREFUL)
         c->seen |= TG_BIT(op->a);
     if (op->kind == OP_MAP || op->kind == OP_NEST || op->kind == OP_END)
         c->stays = op->kind == OP_MAP && op->n ? op : NULL;
-    c->ended &= !is_written(op) && op->kind != OP_PUT;
+    c->ended &= !order_is_written(op) && op->kind != OP_PUT;
     for (uint32_t i = 0; i < n; i++)
         if (!check_read(c, op, reads[i]))
             return false;
@@ -765,8 +538,8 @@ static bool check_op(struct check *c, const struct op *op)
         return false;
     if (!check_begun(c, op))
         return false;
-    if (op->kind != OP_CONTRACT && is_written(op) && (c->flying >> op->v & 1))
-        return broken(c, "writes what a product is still under way to");
+    if (op->kind != OP_CONTRACT && order_is_written(op) && (c->flying >> op->v & 1))
+        return order_broken(c, "writes what a product is still under way to");
     if (!check_sync(c, op))
         return false;
     if (op->kind == OP_SCALE && !check_scaled(c, op))
@@ -780,7 +553,7 @@ static bool check_op(struct check *c, const struct op *op)
         return false;
     if (!check_parts(c, op))
         return false;
-    if (is_written(op))
+    if (order_is_written(op))
         write_value(c, op);
     return true;
 }
@@ -799,7 +572,7 @@ static bool check_role(const struct plan *p, enum role_kind role)
 {
     struct check c = {.p = p};
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (is_ring(p, i))
+        if (order_is_ring(p, i))
             c.defined |= TG_BIT(i);
     for (uint32_t begin = 0; c.at < p->n_ops; c.at++) {
         const struct op *op = &p->ops[c.at];
@@ -810,22 +583,22 @@ static bool check_role(const struct plan *p, enum role_kind role)
         if (op->kind == OP_NEST)
             begin = c.at;
         if (op->kind == OP_END && has_two_buffers(p) && role == ROLE_WALK && !c.has_barrier)
-            return broken(&c, "two buffers in turn without a barrier of all groups in every step");
+            return order_broken(&c, "two buffers in turn without a barrier of all groups in every step");
         if (op->kind == OP_END && role == ROLE_MAKE && !c.made)
-            return broken(&c, "makes tiles and does not say so");
+            return order_broken(&c, "makes tiles and does not say so");
         if (op->kind == OP_END && plan_buffers(p) == 1 && role == ROLE_WALK && !c.ended)
-            return broken(&c, "one buffer without a barrier of all groups at the end of every step");
+            return order_broken(&c, "one buffer without a barrier of all groups at the end of every step");
         if (op->kind == OP_END && !c.again) {
             c.again = true;
             c.at = begin - 1;
         }
     }
     if (p->hands && role == ROLE_LOAD && !c.handed_last)
-        return broken(&c, "ends with outputs of the last steps in their stages");
+        return order_broken(&c, "ends with outputs of the last steps in their stages");
     if (p->relays && role == ROLE_WALK && !c.passed)
-        return broken(&c, "ends without a word to the thread block of the next segment");
+        return order_broken(&c, "ends without a word to the thread block of the next segment");
     if (c.flying || c.in_stage || c.writing)
-        return broken(&c, "ends with a product or a store under way, or a stage that it has not left");
+        return order_broken(&c, "ends with a product or a store under way, or a stage that it has not left");
     return true;
 }
 
