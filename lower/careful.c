@@ -118,7 +118,7 @@ static void clear_column(struct emit *e, const struct values *x, LLVMValueRef co
     LLVMBuildStore(e->b, imm(e, is_backward(e, x->op) ? INT32_MIN : INT32_MAX), marked(e, column));
 }
 
-static LLVMValueRef has_exponent(struct emit *e, LLVMValueRef bits, LLVMTypeRef type, uint32_t exponent)
+LLVMValueRef has_exponent(struct emit *e, LLVMValueRef bits, LLVMTypeRef type, uint32_t exponent)
 {
     LLVMValueRef mask = LLVMConstInt(type, exponent, 0);
     return LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, bits, mask, ""), mask, "");

@@ -296,6 +296,8 @@ LLVMValueRef part_offset(struct emit *e, uint32_t tile); /* i32, bytes */
 void careful_barrier(struct emit *e, const struct op *op);
 /* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
 LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word);
+/* i1: are these bits of the exponent all set in the number's, which has the type? */
+LLVMValueRef has_exponent(struct emit *e, LLVMValueRef bits, LLVMTypeRef type, uint32_t exponent);
 /* A product; where it could spread a NaN, with care. */
 void careful_contract(struct emit *e, const struct op *op);
 

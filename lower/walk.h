@@ -174,6 +174,9 @@ LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef *sum_slots(struct emit *e,
                         uint32_t v); /* of a computed tile, of which the sum over heads goes to shared memory */
 uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
+/* Those of a product that begins a sum: what was in the registers before must not keep them alive; and what comes back. */
+uint32_t take_fresh(struct emit *e, uint32_t v, LLVMValueRef *x);
+void put_back(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
 /* Rows and columns of this lane. */
 LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the tile, of all of the thread block's */
 LLVMValueRef head_span(struct emit *e, const struct walk *w);  /* ... of its head's */
@@ -220,6 +223,8 @@ emit_walk_op walk_begin_sum; /* issues the first part of the product that the ne
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2]);
 
 /* ---- walk_output.c ----------------------------------------------------------------------------------------------- */
+/* The row of a tile of 64 that this lane addresses of one of four 8 x 8 matrices, 16 bytes each, two below each other. */
+LLVMValueRef lane_row(struct emit *e, LLVMValueRef matrix);
 emit_walk_op walk_map;
 emit_walk_op walk_put;
 emit_walk_op walk_store;
@@ -293,6 +298,8 @@ void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLV
                      uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
+/* The output's positions that a value at a position reaches: up to it, or from it on? */
+bool walk_is_backward(const struct emit *e, const struct op *op);
 /* Is there a NaN among the words, or an infinity? `soon`: the answer is waited for. */
 LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[16], bool soon);
 /* Before the product by the tile: bad values out of its left operand. `kept`: the state's products take the words too. */

@@ -29,9 +29,7 @@ static LLVMValueRef rounded_address(struct emit *e, const struct walk *w, LLVMVa
 /* This lane's row of 8 x 8 matrices of a tile of 64 rows, and which 16-byte unit of 128, of accumulators in 16 bits. */
 static LLVMValueRef lane_offset(struct emit *e)
 {
-    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
-    LLVMValueRef row =
-        add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), row = lane_row(e, matrix);
     return unit_offset(e, row, divide(e, matrix, imm(e, 2)));
 }
 
@@ -124,8 +122,7 @@ LLVMValueRef across_sees(struct emit *e, struct walk *w)
 
 static LLVMValueRef is_bad(struct emit *e, LLVMValueRef bits)
 {
-    LLVMValueRef mask = LLVMConstInt(e->i16, e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00, 0);
-    return LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, bits, mask, ""), mask, "");
+    return has_exponent(e, bits, e->i16, e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00);
 }
 
 /* Numbers that the group leaves for its columns, where the output will be. */
@@ -137,15 +134,10 @@ static LLVMValueRef mark(struct emit *e, const struct walk *w, LLVMValueRef colu
                        add(e, first, mul(e, column, imm(e, 4))));
 }
 
-static bool is_backward(const struct emit *e, const struct op *op)
-{
-    return e->p->values[op->v].dims[0] == TG_LKV;
-}
-
 /* A thread for each column: the first or the last position at which it has something bad; beyond all if there is none. */
 static void mark_column(struct emit *e, struct walk *w, const struct op *op)
 {
-    const bool backward = is_backward(e, op);
+    const bool backward = walk_is_backward(e, op);
     LLVMValueRef found = local(e, e->i32, "bad"), position, column = add(e, across_column(e, w), e->tid);
     LLVMBasicBlockRef after = begin_if(e, less(e, e->tid, imm(e, plan_across_columns(e->p))));
     LLVMValueRef span = mul(e, divide(e, column, imm(e, WALK_TILE)), imm(e, SPAN_BYTES)),
@@ -171,7 +163,7 @@ static void spoil_columns(struct emit *e, struct walk *w, const struct op *op)
         LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, mark(e, w, tile_column(e, c)), "");
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef slot = x[c / 2 * 4 + 2 * half + c % 2], row = tile_row(e, half),
-                         hit = LLVMBuildICmp(e->b, is_backward(e, op) ? LLVMIntSLE : LLVMIntSGE, row, bad, "");
+                         hit = LLVMBuildICmp(e->b, walk_is_backward(e, op) ? LLVMIntSLE : LLVMIntSGE, row, bad, "");
             set(e, slot, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, slot)));
         }
     }
@@ -209,19 +201,17 @@ static void take_out_bad(struct emit *e, struct walk *w, const struct op *op)
 void across_product_of_state(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
-    const uint32_t n = walk_registers(p, &p->values[op->v]), depth = plan_state_columns(p);
+    const uint32_t depth = plan_state_columns(p);
     LLVMValueRef x[WALK_TILE / 2], a = descriptor(e, add(e, rounded_address(e, w, imm(e, 0)), own_rows(e, w)), STEP_K),
                                    b = descriptor(e, matrix_address(e, w, op->b), STEP_K);
-    for (uint32_t r = 0; r < n; r++)
-        x[r] = LLVMGetUndef(e->f32);
+    take_fresh(e, op->v, x);
     wgmma_fence(e, NULL, 0);
     for (uint32_t k = 0; k < depth / STEP_K; k++) {
         LLVMValueRef step = imm(e, (k / 4 * plan_rounded_span(p) + k % 4 * 2 * STEP_K) / 16);
         wgmma_shared(e, x, WALK_TILE, add(e, a, step), along_rows(e, b, k), k > 0, false);
     }
     wgmma_commit(e);
-    for (uint32_t r = 0; r < n; r++)
-        set(e, slots(e, w, op->v)[r], x[r]);
+    put_back(e, w, op->v, x);
 }
 
 void across_product(struct emit *e, struct walk *w, const struct op *op)
@@ -233,8 +223,10 @@ void across_product(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef x[WALK_TILE], first = divide(e, across_column(e, w), imm(e, WALK_TILE));
     if (!by_state)
         take_out_bad(e, w, op);
-    for (uint32_t r = 0; r < columns / 2; r++)
-        x[r] = by_state ? LLVMGetUndef(e->f32) : get(e, e->f32, slots(e, w, op->v)[r]);
+    if (by_state)
+        take_fresh(e, op->v, x);
+    else
+        take(e, w, op->v, x);
     LLVMValueRef a = descriptor(e, matrix_address(e, w, op->a), STEP_K),
                  b_address = by_state ? rounded_address(e, w, imm(e, 0)) : matrix_address(e, w, op->b),
                  b = descriptor(e, add(e, b_address, mul(e, first, imm(e, span_bytes))), span_bytes);
@@ -243,6 +235,5 @@ void across_product(struct emit *e, struct walk *w, const struct op *op)
         wgmma_shared(e, x, columns, along_rows(e, a, k), add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)),
                      !by_state || k > 0, true);
     wgmma_commit(e);
-    for (uint32_t r = 0; r < columns / 2; r++)
-        set(e, slots(e, w, op->v)[r], x[r]);
+    put_back(e, w, op->v, x);
 }

@@ -35,7 +35,7 @@ LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[WORDS], bool 
 }
 
 /* The output's positions that a value at a position reaches: up to it, or from it on? */
-static bool is_backward(const struct emit *e, const struct op *op)
+bool walk_is_backward(const struct emit *e, const struct op *op)
 {
     return e->p->values[op->v].dims[0] == TG_LKV;
 }
@@ -97,7 +97,7 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValue
                   bool kept)
 {
     const struct plan *p = e->p;
-    const bool backward = is_backward(e, op);
+    const bool backward = walk_is_backward(e, op);
     const uint32_t n_state = walk_registers(p, &p->values[p->state]) * plan_heads_in_columns(p),
                    n = walk_registers(p, &p->values[op->v]);
     LLVMValueRef words[WORDS], first[ROWS];

@@ -150,6 +150,12 @@ static void mask_words(struct emit *e, const struct walk *w, const struct op *op
     }
 }
 
+LLVMValueRef lane_row(struct emit *e, LLVMValueRef matrix)
+{
+    LLVMValueRef in_matrix = modulo(e, e->lane, imm(e, 8));
+    return add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+}
+
 /* The group's columns of a tile of positions, rounded, to shared memory. */
 static void put_tile(struct emit *e, struct walk *w, const struct op *op)
 {
@@ -159,9 +165,7 @@ static void put_tile(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef *const from = e->p->values[op->v].summed ? sum_slots(e, op->v) : slots(e, w, op->v);
     for (uint32_t r = 0; r < n; r++)
         x[r] = get(e, e->f32, from[r]);
-    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
-    LLVMValueRef row =
-        add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), row = lane_row(e, matrix);
     LLVMValueRef unit = add(e, positions_before(e, w, WALK_TILE / 8), divide(e, matrix, imm(e, 2)));
     LLVMValueRef first = add(e, base, unit_offset(e, row, unit));
     for (uint32_t u = 0; u < n / 4;

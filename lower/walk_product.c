@@ -41,7 +41,7 @@ uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
 }
 
 /* Of a product that begins a sum: what was in the registers before must not keep them alive. */
-static uint32_t fresh(struct emit *e, uint32_t v, LLVMValueRef *x)
+uint32_t take_fresh(struct emit *e, uint32_t v, LLVMValueRef *x)
 {
     const uint32_t n = walk_registers(e->p, &e->p->values[v]);
     for (uint32_t r = 0; r < n; r++)
@@ -49,7 +49,7 @@ static uint32_t fresh(struct emit *e, uint32_t v, LLVMValueRef *x)
     return n;
 }
 
-static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
+void put_back(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
 {
     for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[v]); r++)
         set(e, slots(e, w, v)[r], x[r]);
@@ -181,12 +181,12 @@ static void product_of_matrices(struct emit *e, struct walk *w, const struct op 
     LLVMValueRef x[WALK_TILE], a = descriptor(e, matrix_address(e, w, op->a), STEP_K);
     LLVMValueRef rows = positions_before(e, w, SPAN_BYTES);
     LLVMValueRef b = descriptor(e, add(e, matrix_address(e, w, op->b), rows), STEP_K);
-    fresh(e, op->v, x);
+    take_fresh(e, op->v, x);
     wgmma_fence(e, NULL, 0);
     for (uint32_t k = 0; k < p->values[op->a].extent[1] / STEP_K; k++)
         wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0, false);
     wgmma_commit(e);
-    put(e, w, op->v, x);
+    put_back(e, w, op->v, x);
 }
 
 /* A matrix with the state's columns, from the first that the group has. */
@@ -206,12 +206,12 @@ static void product_of_state(struct emit *e, struct walk *w, const struct op *op
     if (begin)
         take(e, w, op->v, x);
     else
-        fresh(e, op->v, x);
+        take_fresh(e, op->v, x);
     wgmma_fence(e, words, columns / 4);
     for (uint32_t k = 0; k < columns / STEP_K; k++)
         wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, begin / STEP_K + k), begin + k > 0, false);
     wgmma_commit(e);
-    put(e, w, op->v, x);
+    put_back(e, w, op->v, x);
 }
 
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending)
@@ -363,7 +363,7 @@ static void issue_by_words(struct emit *e, struct walk *w, const struct op *op, 
                         by_columns ? add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)) : along_rows(e, b, k), true,
                         by_columns);
     wgmma_commit(e);
-    put(e, w, op->v, x);
+    put_back(e, w, op->v, x);
 }
 
 static LLVMValueRef right_operand(struct emit *e, struct walk *w, const struct op *op)
@@ -388,7 +388,7 @@ static void await_head_before(struct emit *e, struct walk *w, uint32_t v)
     w->column_head--;
     LLVMValueRef x[128];
     wgmma_wait(e, x, take(e, w, v, x), 0);
-    put(e, w, v, x);
+    put_back(e, w, v, x);
     w->column_head++;
 }
 
