@@ -146,7 +146,7 @@ void plan_share_exponentials(struct plan *p)
 
 /* Accumulators of a head, and the numbers of positions that they are to be multiplied by: which sums over heads and over rows do
  * themselves, so that the value is nowhere. */
-static bool has_form(const struct plan *p, const struct value *v, struct plan_weight *weight)
+bool plan_is_weighted(const struct plan *p, const struct value *v, struct plan_weight *weight)
 {
     const tg_stmt *s = v->stmt < 0 ? NULL : &p->algorithm->body[v->stmt];
     if (!s || s->op != TG_STMT_MAP || tg_expr_length(s) != 3 || s->expr[2].op != TG_X_MUL || !v->by_head ||
@@ -179,7 +179,7 @@ static bool map_reads(const struct plan *p, const struct op *op, uint32_t v)
 
 bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight)
 {
-    bool ok = p->sums_heads && has_form(p, &p->values[v], weight);
+    bool ok = p->sums_heads && plan_is_weighted(p, &p->values[v], weight);
     for (uint32_t i = 0; i < p->n_ops && ok; i++) {
         const struct op *op = &p->ops[i];
         const bool is_map = op->kind == OP_MAP;

@@ -172,7 +172,7 @@ static bool is_under_output(const struct order *o, uint32_t matrix)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
         if (o->p->hands && order_stores_output(o->p, &o->from[i]) &&
-            o->p->values[order_first_of(o->p, o->p->values[o->from[i].v].place)].offset == o->p->values[matrix].offset)
+            o->p->values[plan_first_of(o->p, o->p->values[o->from[i].v].place)].offset == o->p->values[matrix].offset)
             return true;
     return false;
 }
@@ -227,7 +227,7 @@ static void put_handed(struct order *o, enum guard guard)
     o->guard = guard;
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_stores_output(p, &o->from[i]))
-            order_put_from(o, i)->a = order_first_of(p, p->values[o->from[i].v].place);
+            order_put_from(o, i)->a = plan_first_of(p, p->values[o->from[i].v].place);
     o->guard = GUARD_ALWAYS;
 }
 

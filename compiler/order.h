@@ -21,6 +21,7 @@ struct order {
     int beside,
         into; /* a product by a tile that is still under way when the one into the state begins; -1: there is none */
     bool adds_up;                    /* a sum of columns has been made */
+    tg_bits is_put;                  /* outputs that are in their places before others are */
     bool left;                       /* the stage of the step before, by the thread that stores */
     bool left_by_few;                /* ... where thread blocks are few */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
@@ -74,8 +75,7 @@ bool order_stores_early(const struct plan *p, const struct op *op);
 bool order_stores_state(const struct plan *p, const struct op *op);
 bool order_is_implied(const struct plan *p, const struct op *op);
 
-/* ... operands: left is what has the rows of the accumulators; matrices that load the same tile go by the first. */
-uint8_t order_first_of(const struct plan *p, uint32_t v);
+/* ... operands: left is what has the rows of the accumulators; matrices that load the same tile go by the first (plan_first_of). */
 void order_resolve(const struct plan *p, struct op *op);
 uint8_t order_gathered_from(const struct order *o, uint32_t v);
 bool order_has_positions(const struct order *o);

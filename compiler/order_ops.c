@@ -24,7 +24,7 @@ struct op *order_put_in_place(struct order *o, enum op_kind kind, uint32_t v)
 {
     struct op *op = order_put(o, kind);
     op->v = (uint8_t)v;
-    op->a = order_first_of(o->p, o->p->values[v].place);
+    op->a = plan_first_of(o->p, o->p->values[v].place);
     return op;
 }
 
@@ -147,13 +147,6 @@ bool order_stores_state(const struct plan *p, const struct op *op)
 
 /* ---- products ---- */
 
-/* The first of the values that load the same tile. */
-uint8_t order_first_of(const struct plan *p, uint32_t v)
-{
-    const struct value *x = &p->values[v];
-    return plan_is_loaded(x) && x->shared_with >= 0 ? (uint8_t)x->shared_with : (uint8_t)v;
-}
-
 /* Left: what has the rows of the accumulators. A factor of positions on either operand goes to it. */
 void order_resolve(const struct plan *p, struct op *op)
 {
@@ -168,7 +161,7 @@ void order_resolve(const struct plan *p, struct op *op)
     op->a = (uint8_t)plan_matrix_of(p, in_order ? a : b);
     op->b = (uint8_t)plan_matrix_of(p, in_order ? b : a);
     if (owned)
-        op->a = order_first_of(p, op->a);
+        op->a = plan_first_of(p, op->a);
     if (op->v == p->state || p->algorithm->body[op->stmt].init)
         op->flags |= OP_ONTO;
 }

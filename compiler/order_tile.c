@@ -118,10 +118,22 @@ static bool is_on_the_left(const struct order *o, uint32_t v, bool of_state)
         if (!order_changes_state(o->p, &op) && (of_state || !order_is_by_tile(o->p, &op)))
             continue;
         order_resolve(o->p, &op);
-        if (op.a == order_first_of(o->p, v))
+        if (op.a == plan_first_of(o->p, v))
             return true;
     }
     return false;
+}
+
+/* Does a map of the output read what such a product has on the left? Then it comes before that, by what has been fetched. */
+static bool is_map_of_left(const struct order *o, const struct op *op)
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    bool is = false;
+    if (!o->p->deferral.any || op->kind != OP_MAP || !order_is_of_output(o->p, op) || order_is_implied(o->p, op))
+        return false;
+    for (uint32_t k = 0, n = plan_op_reads(o->p, op, reads); k < n; k++)
+        is |= plan_is_loaded(&o->p->values[reads[k]]) && is_on_the_left(o, reads[k], true);
+    return is;
 }
 
 /* Behind the last product by a tile, and what the state's products have on the left. */
@@ -129,7 +141,10 @@ static uint32_t find_last(const struct order *o)
 {
     uint32_t last = o->begin;
     for (uint32_t i = o->begin; i < o->end; i++)
-        last = order_is_by_tile(o->p, &o->from[i]) || is_on_the_left(o, o->from[i].v, true) ? i + 1 : last;
+        last = order_is_by_tile(o->p, &o->from[i]) || is_on_the_left(o, o->from[i].v, true) ||
+                       is_map_of_left(o, &o->from[i])
+                   ? i + 1
+                   : last;
     return last;
 }
 
@@ -220,8 +235,10 @@ static void put_stores(struct order *o)
         if (!order_stores_output(p, from))
             continue;
         any = true;
-        order_put_in_place(o, OP_PUT, from->v)->tile = from->tile;
+        if (!(o->is_put >> from->v & 1))
+            order_put_in_place(o, OP_PUT, from->v)->tile = from->tile;
     }
+    o->is_put = 0;
     if (any) {
         order_put(o, OP_FENCE);
         if (p->hands)
@@ -238,7 +255,7 @@ static void put_stores(struct order *o)
             continue;
         if (floats)
             order_forget(o, FORGET_THREAD);
-        order_put_from(o, i)->a = floats ? 0 : order_first_of(p, p->values[from->v].place);
+        order_put_from(o, i)->a = floats ? 0 : plan_first_of(p, p->values[from->v].place);
         if (floats && carries_to_the_start(o))
             order_put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
@@ -287,9 +304,19 @@ static void find_beside(struct order *o, uint32_t last)
         o->beside = (int)last - 1;
 }
 
+/* An output to its place, before products into the state take registers. */
+static void put_early(struct order *o, uint32_t v)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_stores_output(o->p, &o->from[i]) && o->from[i].v == v && o->p->values[v].place != v) {
+            order_put_in_place(o, OP_PUT, (uint8_t)v)->tile = o->from[i].tile;
+            o->is_put |= TG_BIT(v);
+        }
+}
+
 static void put_output(struct order *o, uint32_t begin, uint32_t end)
 {
-    const struct plan *p = o->p;
+    struct plan *p = o->p;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &o->from[i];
         const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && !order_sums_state(p, op);
@@ -311,6 +338,10 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
             continue;
         } else if (op->kind == OP_MAP) {
             order_put_map(o, i);
+            if (is_map_of_left(o, op)) {
+                p->ops[p->n_ops - 1].flags |= OP_AHEAD;
+                put_early(o, op->v);
+            }
         } else if (op->kind == OP_CONTRACT) {
             order_put_product(o, i);
             if (!o->together && (int)i != o->beside)

@@ -255,6 +255,18 @@ struct nest {
     tg_bits kept;  /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
+/* sum = w x + products, with w put off to what reads the sum. */
+struct plan_deferral {
+    bool any;        /* is there such a sum? */
+    bool of_rows;    /* w is the factor of the vector factor_rows, not of factor_columns */
+    uint8_t map;     /* value: w x, */
+    uint8_t sum;     /* ... the sum that begins with it, */
+    uint8_t weight;  /* ... and w */
+    int reference;   /* value: what both factors' logs refer to; -1: 0 */
+    int scale;       /* scalar by which the sum is multiplied where it is read; -1: none */
+    uint32_t offset; /* shared memory: what the sum is multiplied by in the end, 64 floats for each stage and head */
+};
+
 struct plan {
     /* what it was made from */
     const tg_schedule *schedule;
@@ -318,10 +330,13 @@ struct plan {
     bool factors;    /* ... exponentials of differences between positions are made of factors (factor.c): */
     uint8_t factor_rows, factor_columns; /* ... of these vectors */
     uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
-    uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
-    uint32_t state_part;     /* columns of the state that are a left operand at a time */
-    bool overlaps_parts;     /* ... and the next ones while a product by them runs */
-    bool rounds_state;       /* in each step it is put to shared memory, rounded, for products of tiles across */
+    uint8_t rounded
+        [PLAN_MAX_VALUES]; /* of an operand that is a matrix times a vector: 1 + the vector, which is rounded (rounded.c) */
+    struct plan_deferral deferral; /* ... of which one multiplies sums (defer.c) */
+    uint32_t tiles;                /* of a warpgroup: of its heads, or some of one's */
+    uint32_t state_part;           /* columns of the state that are a left operand at a time */
+    bool overlaps_parts;           /* ... and the next ones while a product by them runs */
+    bool rounds_state;             /* in each step it is put to shared memory, rounded, for products of tiles across */
     uint32_t own_stages,
         own_offset; /* matrices that have one stage each; shared memory for its barriers: loaded, left */
     bool apart;     /* outputs are put in buffers of their own: a stage is left while their stores read */

@@ -9,6 +9,11 @@ bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, a
 /* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
 void plan_find_factors(struct plan *p);
 int plan_difference(const struct plan *p, const tg_stmt *s);
+void plan_find_deferral(struct plan *p); /* defer.c */
+void plan_find_rounded(struct plan *p);  /* rounded.c */
+/* diagonal.c: is the sum along rows the diagonal of a, the product of both? */
+bool plan_is_diagonal(const struct plan *p, const struct op *op);
+void plan_find_diagonals(struct plan *p);
 /* Where a map has 2^ of a difference of two tiles; -1: nowhere. And finds maps that have it alike, one behind the other (enum exponentials). */
 int plan_exponential(const tg_stmt *s);
 bool plan_has_same_exponential(const struct plan *p, const struct op *a, const struct op *b);
@@ -17,6 +22,8 @@ void plan_share_exponentials(struct plan *p);
 struct plan_weight {
     uint32_t of, by; /* values */
 };
+/* ... or is it that at all? */
+bool plan_is_weighted(const struct plan *p, const struct value *v, struct plan_weight *weight);
 bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);
 /* Two warpgroups have the same 64 rows, each half of the columns of the state (walk.c). */
 bool plan_row_shares_columns(const tg_algorithm *algorithm, const tg_kernel_row *row);
@@ -112,6 +119,12 @@ static inline bool plan_makes_tiles(const struct plan *p)
 static inline bool plan_is_of_warp(const struct value *v)
 {
     return v->space == SPACE_VECTOR && v->scope == SCOPE_WARP;
+}
+/* The first of the values that load the same tile. */
+static inline uint8_t plan_first_of(const struct plan *p, uint32_t v)
+{
+    return (uint8_t)(plan_is_loaded(&p->values[v]) && p->values[v].shared_with >= 0 ? p->values[v].shared_with
+                                                                                    : (int)v);
 }
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);

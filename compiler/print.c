@@ -110,6 +110,10 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
         tg_printf(w, op->n ? " v%u, %u later ones under way" : " v%u", op->v, op->n);
     else if (op->kind == OP_AWAIT || op->kind == OP_ARRIVE || op->kind == OP_EXPECT)
         tg_printf(w, " %s", sync_names[op->sync]);
+    if (plan_is_diagonal(p, op))
+        tg_printf(w, ", its diagonal");
+    if (op->kind == OP_MAP && p->deferral.any && op->v == p->deferral.map)
+        tg_printf(w, " where v%u is not deferred", p->deferral.weight);
     if (op->kind == OP_MAP && op->n)
         tg_printf(w, op->n == EXPONENTIALS_KEPT ? ", whose exponentials stay" : ", with the exponentials that stayed");
     if (op->kind == OP_FORGET)

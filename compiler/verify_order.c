@@ -173,6 +173,19 @@ static bool may_be_overwritten(const struct check *c, uint32_t v)
     return false;
 }
 
+/* Where a product has taken NaN out of what was fetched, it has spoiled what they reach: the map reads that, too. */
+static bool check_map_of_fetched(const struct check *c, const struct op *op, uint32_t v)
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    const uint32_t first = plan_first_of(c->p, v);
+    bool has_product = !(c->cleaned >> first & 1);
+    if (!(c->fetched >> first & 1))
+        return order_broken(c, "a map of what has not been fetched");
+    for (uint32_t k = 0, n = plan_op_reads(c->p, op, reads); k < n; k++)
+        has_product |= c->cleans[reads[k]] >> first & 1;
+    return has_product || order_broken(c, "a map of what NaN were taken out of, without the product that they spoil");
+}
+
 static bool check_read(const struct check *c, const struct op *op, uint32_t v)
 {
     const struct plan *p = c->p;
@@ -194,9 +207,9 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return order_broken(c, "reads a stage that is not full, or empty already");
     if (p->has_makers && p->shape.packed && plan_is_loaded(&p->values[v]) && op->role != ROLE_LOAD && !c->cleared)
         return order_broken(c, "reads a stage that may still have tokens of the next sequence");
-    if (c->covered >> v & 1)
-        return order_broken(c, "reads a tile where an output is already");
     const bool fetched = by_wgmma && v == op->a && plan_is_owned(p, &p->values[op->v]); /* it is in registers */
+    if (!fetched && (c->covered >> v & 1))
+        return order_broken(c, "reads a tile where an output is already");
     if (!fetched && may_be_overwritten(c, v))
         return order_broken(c, "reads a tile whose place the other thread block of the cluster may write to");
     const bool in_shared =
@@ -214,8 +227,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return c->has_barrier || order_broken(c, "stores what other warps left in the step before, without a barrier");
     if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]) && v != p->state)
         return order_broken(c, "reads what other warps have written, without a barrier");
-    if (op->kind == OP_MAP && op->flags & OP_AHEAD && plan_is_loaded(&p->values[v]) && !(c->fetched >> v & 1))
-        return order_broken(c, "a map of what has not been fetched");
+    if (op->kind == OP_MAP && op->flags & OP_AHEAD && plan_is_loaded(&p->values[v]) && !check_map_of_fetched(c, op, v))
+        return false;
     return check_read_of_rows(c, op, v);
 }
 
@@ -273,7 +286,7 @@ static bool check_product(struct check *c, const struct op *op)
     if (of_fetched && op->v != p->state && (c->cleaned >> op->a & 1))
         return order_broken(c, "a product by a tile of what another has taken NaN out of");
     if (of_fetched && op->v != p->state)
-        c->cleaned |= TG_BIT(op->a);
+        c->cleaned |= TG_BIT(op->a), c->cleans[op->v] |= TG_BIT(op->a);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (of_fetched && (c->flying >> i & 1) && (c->lefts[i] >> op->a & 1) && !(op->flags & OP_AHEAD))
             return order_broken(c, "reads a left operand that a product is still under way from");

@@ -18,12 +18,13 @@ struct check {
     tg_bits scaled;                         /* ... for products into the state in registers of their own */
     tg_bits put;                            /* computed tiles in shared memory */
     tg_bits added;                          /* ... of which the sum over heads has been made */
-    tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
-    tg_bits covered;  /* matrices where an output is already */
-    tg_bits placed;   /* ... and all places where one is */
-    tg_bits stored;   /* outputs in buffers of their own that a store reads, or has read without a barrier since */
-    tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
-    tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
+    tg_bits read;    /* ... that a group may still read: by products since the last barrier of all */
+    tg_bits covered; /* matrices where an output is already */
+    tg_bits placed;  /* ... and all places where one is */
+    tg_bits stored;  /* outputs in buffers of their own that a store reads, or has read without a barrier since */
+    tg_bits cleaned; /* fetched matrices that a masked product has taken NaN out of, and */
+    tg_bits cleans[PLAN_MAX_VALUES]; /* ... which of them the product that makes a value has */
+    tg_bits unfenced;                /* written to shared memory: for wgmma not yet, for other warps not yet */
     tg_bits unseen;
     tg_bits ungrouped;  /* ... for other warps of the group not yet */
     tg_bits left, owed; /* carried vectors: changed in this step, or in the one before, since the last barrier */

@@ -358,6 +358,7 @@ bool pass_walk(struct plan *p)
     if (!check_sums_read(p))
         return false;
     walk_find_uniforms(p);
+    plan_find_diagonals(p);
     p->own_heads = walk_has_own_heads(p);
     if (p->n_nests != 1)
         return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
@@ -371,6 +372,8 @@ bool pass_walk(struct plan *p)
     if (!walk_check_rows(p))
         return false;
     plan_find_factors(p);
+    plan_find_deferral(p);
+    plan_find_rounded(p);
     p->registers = registers_of(p);
     walk_place_shared(p);
     p->resident = walk_resident(p);

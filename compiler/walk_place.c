@@ -255,6 +255,9 @@ static void place_all(struct plan *p, uint32_t single)
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
     p->factors_offset = p->shared_bytes;
     p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
+    p->deferral.offset = round_up(p->shared_bytes, 16);
+    if (p->deferral.any)
+        p->shared_bytes = p->deferral.offset + 4u * WALK_TILE * p->nests[0].stages * p->heads;
     p->made_offset = round_up(p->shared_bytes, 8);
     p->hands = can_hand(p);
     if (p->has_makers || p->hands)

@@ -19,8 +19,9 @@ static bool is_mask(uint8_t code)
 
 struct term {
     struct pair x;
-    uint32_t by;    /* what it depends on */
-    uint32_t split; /* dimensions of whose sum this thread block has a part */
+    LLVMValueRef of[2]; /* it is the product of these, where an addition may take it so; NULL: it is none */
+    uint32_t by;        /* what it depends on */
+    uint32_t split;     /* dimensions of whose sum this thread block has a part */
 };
 
 static bool has_causal(const tg_stmt *s)
@@ -197,6 +198,10 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     const bool two = v->dtype == TG_F32X2;
     switch (v->space) {
     case SPACE_FRAGMENT:
+        if (x->deferred && i == x->sum)
+            return (struct pair){
+                LLVMBuildFMul(e->b, get(e, e->f32, e->registers[i][at->self_index]), x->deferred[at->row_class], ""),
+                NULL};
         return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
     case SPACE_MATRIX:
         if (v->stmt >= 0 || plan_is_of_rows(e->p, x->out)) /* what it was before it was rounded; the row's element */
@@ -357,6 +362,25 @@ static struct pair *memo_of(struct expression *x, uint32_t i, uint32_t by, const
     return by == (BY_ROW | BY_COLUMN) || index >= 160 ? NULL : &x->memo[i][index];
 }
 
+/* Is the multiplication by a scalar in the number already by which the sum was multiplied? */
+static bool is_multiplied(const struct expression *x, const struct plan *p, const tg_x *code)
+{
+    return x->deferred && p->deferral.scale >= 0 && code->op == TG_X_MUL && code - x->stmt->expr >= 2 &&
+           code[-2].op == TG_X_TILE && plan_find(p, code[-2].operand, x->out->nest) == x->sum;
+}
+
+/* Elements of accumulators on warpgroups: a product and a sum in one instruction, rounded once. */
+static bool fuses(const struct plan *p, const struct expression *x)
+{
+    return p->groups && x->out->space == SPACE_FRAGMENT && plan_is_owned(p, x->out);
+}
+
+static LLVMValueRef fused_sum(struct emit *e, const struct term *a, const struct term *b)
+{
+    const struct term *product = b->of[0] ? b : a, *other = b->of[0] ? a : b;
+    return fma_of(e, product->of[0], product->of[1], other->x.hi);
+}
+
 /* Where pairs end: anything but TG_X_TILE drops the rest of its operands unless it is a difference. */
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at)
 {
@@ -369,6 +393,9 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
         const struct term *a = arity > 0 ? &stack[n - (uint32_t)arity] : NULL, *b = arity > 1 ? &stack[n - 1] : NULL;
         result.split = (a ? a->split : 0) | (b ? b->split : 0);
         result.by = (a ? a->by : 0) | (b ? b->by : 0) | (is_mask(code->op) ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
+        const bool is_factored = x->factored && (int)i == x->factored;
+        const struct term *left = e->p->deferral.any && is_factored ? e->p->deferral.of_rows ? b : a : NULL;
+        result.by = left ? left->by : result.by;
         if (code->op == TG_X_TILE) {
             const int v = plan_find(e->p, code->operand, x->out->nest);
             result.split =
@@ -380,14 +407,22 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
             result.x = *memo;
         else if (code->op == TG_X_TILE)
             result.x = fetch(e, x, code->operand, at);
-        else if (x->factored && (int)i == x->factored)
+        else if (left) /* the other factor is deferred */
+            result.x = left->x;
+        else if (is_factored)
             result.x.hi = LLVMBuildFMul(e->b, a->x.hi, b->x.hi, "");
         else if (x->factored && (int)i == x->factored + 1) /* the factors are exponentials */
             result.x = a->x;
         else if (x->kept && (int)i == x->kept_at && !x->keeps)
             result.x.hi = get(e, e->f32, x->kept[at->self_index]);
+        else if (is_multiplied(x, e->p, code))
+            result.x = a->x;
+        else if (code->op == TG_X_ADD && a->split == b->split && (a->of[0] || b->of[0]))
+            result.x.hi = fused_sum(e, a, b);
         else
             result.x = apply(e, x, code, a, b, at);
+        if (code->op == TG_X_MUL && fuses(e->p, x) && !memo && !is_multiplied(x, e->p, code))
+            result.of[0] = a->x.hi, result.of[1] = b->x.hi;
         if (x->kept && (int)i == x->kept_at && x->keeps)
             set(e, x->kept[at->self_index], result.x.hi);
         if (memo)

@@ -230,7 +230,9 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
     }
     if (op->role == ROLE_LOAD && op->sync == SYNC_FULL) {
         producer_wait(e);
+        sync_warp(e); /* what other lanes have loaded is there */
         producer_factors(e, w);
+        producer_round(e, w);
     }
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);

@@ -164,7 +164,13 @@ void end_one_of_rows(struct emit *e, LLVMBasicBlockRef after);
 emit_walk_op walk_add_up;
 
 /* ---- walk_factors.c ---------------------------------------------------------------------------------------------- */
-void producer_factors(struct emit *e, const struct walk *w);         /* of vectors that have arrived in the stage */
+void producer_factors(struct emit *e, const struct walk *w); /* of vectors that have arrived in the stage */
+/* What multiplies the sum at a position in the end, of the head that what follows is of (compiler/defer.c). */
+LLVMValueRef walk_deferred(struct emit *e, const struct walk *w, LLVMValueRef position);
+/* Factors of left operands, in 16 bits (compiler/rounded.c): made of the vectors that have arrived in the stage; a word of those of a
+ * position, even, and the next one. */
+void producer_round(struct emit *e, const struct walk *w);
+LLVMValueRef walk_rounded(struct emit *e, uint32_t operand, uint32_t column_class);
 LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w); /* i1: of the head that what follows is of */
 
 /* ---- walk_product.c ---------------------------------------------------------------------------------------------- */

@@ -18,17 +18,30 @@ static int32_t position_of(uint32_t word, uint32_t k)
     return (int32_t)(word / 4 * 16 + word / 2 % 2 * 8 + k);
 }
 
+/* Bad as soon as one of the two is, or when their product is too large: then they are looked at one by one. */
+static LLVMValueRef add_product(struct emit *e, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef args[3] = {as(e, a, e->v2bf16), as(e, b, e->v2bf16), sum};
+    return call(e, "llvm.fma", &e->v2bf16, 1, args, 3);
+}
+
+/* Is there a NaN or an infinity in the words? f16's products would often be too large. */
+static LLVMValueRef sum_of_words(struct emit *e, const LLVMValueRef words[WORDS], uint32_t first, uint32_t step)
+{
+    const bool in_pairs = e->p->shape.io == TG_BF16;
+    LLVMValueRef sum = LLVMConstNull(in_pairs ? e->v2bf16 : e->v2f16);
+    for (uint32_t i = first; i < WORDS; i += in_pairs ? 2 * step : step)
+        sum = in_pairs ? add_product(e, sum, words[i], words[i + step]) : add_nothing(e, TG_F16, sum, words[i]);
+    return in_pairs ? add_nothing(e, TG_BF16, LLVMConstNull(e->v2bf16), as(e, sum, e->i32)) : sum;
+}
+
 LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[WORDS], bool soon)
 {
-    const tg_dtype io = e->p->shape.io;
-    const uint32_t n = soon ? CHAINS : 1;
-    LLVMValueRef sums[CHAINS], any = NULL;
-    for (uint32_t i = 0; i < n; i++)
-        sums[i] = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
-    for (uint32_t i = 0; i < WORDS; i++)
-        sums[i % n] = add_nothing(e, io, sums[i % n], words[i]);
-    for (uint32_t i = 0; i < n; i++)
-        any = any ? LLVMBuildOr(e->b, any, as(e, sums[i], e->i32), "") : as(e, sums[i], e->i32);
+    LLVMValueRef any = NULL;
+    for (uint32_t i = 0; i < (soon ? CHAINS : 1); i++) {
+        LLVMValueRef sum = as(e, sum_of_words(e, words, i, soon ? CHAINS : 1), e->i32);
+        any = any ? LLVMBuildOr(e->b, any, sum, "") : sum;
+    }
     LLVMValueRef bits = LLVMBuildAnd(e->b, any, imm(e, 0x7fff7fff), ""); /* zeros of either sign, or NaN */
     LLVMValueRef args[] = {imm(e, -1), LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "")};
     return call(e, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2);

@@ -1,7 +1,10 @@
 /* lower/walk_factors.c - exponentials of differences between positions by factors (compiler/factor.c): the warps that load make
- * them of the vectors of a stage, in their places, and say for each head whether they have. */
+ * them of the vectors of a stage, in their places, and say for each head whether they have. Where the factor of one of the positions
+ * multiplies a sum (compiler/defer.c), it goes to a place of its own. */
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
+
+#include <stdlib.h>
 
 enum { LANES = 32, HALVES = WALK_TILE / LANES, MIDDLE = WALK_TILE / 2 - 1, LARGEST = 60 /* of a factor's log */ };
 
@@ -27,6 +30,22 @@ static LLVMValueRef from_lane(struct emit *e, LLVMValueRef x, uint32_t lane)
     return call(e, "llvm.nvvm.shfl.sync.idx.f32", NULL, 0, args, 4);
 }
 
+/* What the logs of a head refer to: a number of its chunk, or 0, where a factor is deferred; else the first vector's element in the
+ * middle, which one of the lanes has in x. */
+static void find_reference(struct emit *e, LLVMValueRef slot, const LLVMValueRef x[2], LLVMValueRef reference[2])
+{
+    const struct plan_deferral *d = &e->p->deferral;
+    const struct value *number = d->reference < 0 ? NULL : &e->p->values[d->reference];
+    reference[0] = reference[1] = real(e, 0);
+    for (uint32_t i = 0; !d->any && i < 2; i++)
+        reference[i] = from_lane(e, x[i], MIDDLE);
+    if (!d->any || !number)
+        return;
+    LLVMValueRef from = slot_address(e, number, slot);
+    for (uint32_t i = 0; i < tg_dtype_bytes(number->dtype) / 4; i++)
+        reference[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, imm(e, 4 * i)), "");
+}
+
 static LLVMValueRef difference(struct emit *e, const LLVMValueRef a[2], const LLVMValueRef b[2])
 {
     return LLVMBuildFAdd(e->b, LLVMBuildFSub(e->b, a[0], b[0], ""), LLVMBuildFSub(e->b, a[1], b[1], ""), "");
@@ -38,21 +57,48 @@ static LLVMValueRef is_small(struct emit *e, LLVMValueRef x)
     return LLVMBuildFCmp(e->b, LLVMRealOLE, call(e, "llvm.fabs", &e->f32, 1, &x, 1), real(e, LARGEST), "");
 }
 
+static LLVMValueRef deferred_address(struct emit *e, LLVMValueRef slot, LLVMValueRef position)
+{
+    LLVMValueRef first = add(e, imm(e, e->p->deferral.offset), mul(e, slot, imm(e, 4 * WALK_TILE)));
+    return byte_offset(e, e->arena, add(e, first, mul(e, position, imm(e, 4))));
+}
+
+/* Is it the factor of the first vector, or of the second? */
+static bool is_deferred(const struct plan *p, uint32_t k)
+{
+    return p->deferral.any && p->deferral.of_rows == (k == 0);
+}
+
+/* What the sum of a head is multiplied by, for each position. */
+static void put_deferred(struct emit *e, LLVMValueRef slot, LLVMValueRef has_factors)
+{
+    const struct plan_deferral *d = &e->p->deferral;
+    LLVMValueRef weights = slot_address(e, &e->p->values[d->weight], slot);
+    for (uint32_t half = 0; half < HALVES; half++) {
+        LLVMValueRef position = add(e, e->lane, imm(e, half * LANES)),
+                     weight = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, weights, mul(e, position, imm(e, 4))), ""),
+                     by = choose(e, has_factors, weight, real(e, 1));
+        if (d->scale >= 0)
+            by = LLVMBuildFMul(e->b, by, argument(e, TG_ARG_SCALAR, (uint32_t)d->scale, 0), "");
+        LLVMBuildStore(e->b, by, deferred_address(e, slot, position));
+    }
+}
+
 /* Both vectors of a head. All lanes have read theirs before any writes: a vote alone does not order that. */
 static void make_factors(struct emit *e, const struct walk *w, LLVMValueRef head)
 {
     const struct plan *p = e->p;
     const uint32_t vectors[] = {p->factor_rows, p->factor_columns};
-    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, p->heads)), head), at[2], logs[2][HALVES], middle[2],
+    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, p->heads)), head), at[2], logs[2][HALVES], reference[2],
                  small = NULL;
     for (uint32_t k = 0; k < 2; k++) {
         at[k] = slot_address(e, &p->values[vectors[k]], slot);
         for (uint32_t half = 0; half < HALVES; half++) {
             LLVMValueRef x[2];
             load_gate(e, at[k], half, x);
-            for (uint32_t i = 0; k == 0 && half == 0 && i < 2; i++)
-                middle[i] = from_lane(e, x[i], MIDDLE);
-            logs[k][half] = k == 0 ? difference(e, x, middle) : difference(e, middle, x);
+            if (k == 0 && half == 0)
+                find_reference(e, slot, x, reference);
+            logs[k][half] = k == 0 ? difference(e, x, reference) : difference(e, reference, x);
             small = both(e, small, is_small(e, logs[k][half]));
         }
     }
@@ -60,10 +106,12 @@ static void make_factors(struct emit *e, const struct walk *w, LLVMValueRef head
     sync_warp(e);
     LLVMBasicBlockRef after = begin_if(e, all);
     for (uint32_t k = 0; k < 2; k++)
-        for (uint32_t half = 0; half < HALVES; half++)
+        for (uint32_t half = 0; half < HALVES && !is_deferred(p, k); half++)
             LLVMBuildStore(e->b, exp2_approx(e, logs[k][half]),
                            byte_offset(e, at[k], mul(e, add(e, e->lane, imm(e, half * LANES)), imm(e, 4))));
     end_if(e, after);
+    if (p->deferral.any)
+        put_deferred(e, slot, all);
     after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
     LLVMBuildStore(e->b, LLVMBuildZExt(e->b, all, e->i32, ""), flag_address(e, w, head));
     end_if(e, after);
@@ -85,4 +133,56 @@ LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w)
 {
     LLVMValueRef flag = LLVMBuildLoad2(e->b, e->i32, flag_address(e, w, e->at.start[TG_MEMBER]), "");
     return LLVMBuildICmp(e->b, LLVMIntNE, uniform(e, flag), imm(e, 0), "");
+}
+
+LLVMValueRef walk_deferred(struct emit *e, const struct walk *w, LLVMValueRef position)
+{
+    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
+    return LLVMBuildLoad2(e->b, e->f32, deferred_address(e, slot, position), "");
+}
+
+/* ---- factors of left operands (compiler/rounded.c) ---- */
+
+/* Two positions of the vector, a word in the place where the first half of the words was. */
+static void round_pair(struct emit *e, const struct value *operand, uint32_t vector, LLVMValueRef slot)
+{
+    LLVMValueRef factor[2], to = slot_address(e, &e->p->values[vector], slot), outside = e->slot[vector];
+    struct expression *x = expression_begin(e, operand->stmt, operand, true);
+    e->slot[vector] = slot;
+    for (uint32_t i = 0; x && i < 2; i++) {
+        const struct element_at at = {.row_class = i,
+                                      .row = add(e, mul(e, e->lane, imm(e, 2)), imm(e, i)),
+                                      .column = imm(e, 0),
+                                      .self = real(e, 1)};
+        factor[i] = expression_element(e, x, &at);
+    }
+    LLVMValueRef word = x ? pack(e, factor[0], factor[1]) : imm(e, 0);
+    e->slot[vector] = outside;
+    free(x);
+    sync_warp(e); /* all have read */
+    LLVMBuildStore(e->b, word, byte_offset(e, to, mul(e, e->lane, imm(e, 4))));
+}
+
+void producer_round(struct emit *e, const struct walk *w)
+{
+    const struct plan *p = e->p;
+    const struct role *role = &p->roles[ROLE_LOAD];
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        if (!p->rounded[v])
+            continue;
+        const uint32_t vector = p->rounded[v] - 1U, heads = p->values[vector].by_head ? p->heads : 1;
+        LLVMValueRef head;
+        const struct counted l = loop_from(e, sub(e, e->warp, imm(e, role->first_warp)), imm(e, heads), &head);
+        round_pair(e, &p->values[v], vector, add(e, mul(e, w->stage, imm(e, heads)), head));
+        loop_end(e, &l, role->warps);
+        sync_warp(e);
+    }
+}
+
+LLVMValueRef walk_rounded(struct emit *e, uint32_t operand, uint32_t column_class)
+{
+    const uint32_t vector = e->p->rounded[operand] - 1U;
+    LLVMValueRef slot = e->slot[vector] ? e->slot[vector] : imm(e, 0),
+                 at = mul(e, tile_column(e, column_class), imm(e, 2));
+    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, slot_address(e, &e->p->values[vector], slot), at), "");
 }

@@ -53,21 +53,35 @@ static bool is_masked_when_put(const struct plan *p, const struct op *op)
     return is;
 }
 
+/* What the sum among what the map reads is multiplied by, for each of the lane's positions; does it read it? */
+static bool load_deferred(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef by[WALK_TILE / 4])
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    const struct plan_deferral *d = &e->p->deferral;
+    if (!d->any || !memchr(reads, d->sum, plan_op_reads(e->p, op, reads)))
+        return false;
+    for (uint32_t c = 0; c < WALK_TILE / 4; c++)
+        by[c] = walk_deferred(e, w, tile_column(e, c));
+    return true;
+}
+
 /* `factored`: the map's difference of positions is a product of factors, and where. */
 static void map_elements(struct emit *e, struct walk *w, const struct op *op, int factored)
 {
     const struct value *out = &e->p->values[op->v];
     const bool owned = plan_is_owned(e->p, out);
     const int matrix = owned ? owned_matrix(e->p, op) : -1;
-    LLVMValueRef words[16];
+    LLVMValueRef words[16], deferred[WALK_TILE / 4];
     if (matrix >= 0 && op->flags & OP_AHEAD)
-        memcpy(words, w->words[matrix], sizeof words);
+        memcpy(words, w->words[plan_first_of(e->p, (uint32_t)matrix)], sizeof words);
     else if (matrix >= 0)
         load_all_owned(e, w, (uint32_t)matrix,
                        words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, !is_masked_when_put(e->p, op));
     if (x) {
         x->factored = factored;
+        x->sum = e->p->deferral.sum;
+        x->deferred = load_deferred(e, w, op, deferred) ? deferred : NULL;
         keep_exponentials(e, w, op, x);
     }
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
@@ -92,8 +106,24 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     free(x);
 }
 
+/* What a sum begins with is multiplied in the end, but in heads that have no factors. */
+static void map_deferred(struct emit *e, struct walk *w, const struct op *op)
+{
+    struct plan_weight weight;
+    plan_is_weighted(e->p, &e->p->values[op->v], &weight);
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
+        set(e, slots(e, w, op->v)[r], get(e, e->f32, slots(e, w, weight.of)[r]));
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, walk_has_factors(e, w), ""));
+    map_elements(e, w, op, 0);
+    end_if(e, after);
+}
+
 void walk_map(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (e->p->deferral.any && op->v == e->p->deferral.map) {
+        map_deferred(e, w, op);
+        return;
+    }
     struct plan_weight weight;
     if (plan_find_weight(e->p, op->v, &weight))
         return;

@@ -289,24 +289,33 @@ void walk_fetch(struct emit *e, struct walk *w, const struct op *op)
         w->careful[op->v] = careful_sees(e, w->words[op->v], false);
 }
 
-/* Words times the factor of their positions, one of the operands' maps; in the input type, as the operand would be. */
+/* The factors of two positions, even and odd, in the input type, as the operand would be. */
+static LLVMValueRef factor_word(struct emit *e, const struct op *op, struct expression *x, uint32_t position)
+{
+    LLVMValueRef factor[2];
+    if (e->p->rounded[op->c])
+        return walk_rounded(e, op->c, position);
+    for (uint32_t k = 0; k < 2; k++) {
+        const struct element_at at = {.row_class = position + k, /* class of equal positions */
+                                      .row = tile_column(e, position + k),
+                                      .column = imm(e, 0),
+                                      .self = real(e, 1)};
+        factor[k] = expression_element(e, x, &at);
+    }
+    return pack(e, factor[0], factor[1]);
+}
+
+/* Words times the factor of their positions, one of the operands' maps. */
 static void scale_owned(struct emit *e, const struct op *op, const LLVMValueRef words[16], LLVMValueRef out[16])
 {
     const struct value *scaled = op->flags & OP_SCALED ? &e->p->values[op->c] : NULL;
     LLVMTypeRef type = e->p->shape.io == TG_BF16 ? e->v2bf16 : e->v2f16;
     struct expression *x = scaled ? expression_begin(e, scaled->stmt, scaled, true) : NULL;
     for (uint32_t i = 0; i < 16; i++) { /* word i: positions 16 (i/4) + 8 (i/2 % 2) + 2 (l%4), and the next */
-        LLVMValueRef factor[2];
-        for (uint32_t k = 0; x && k < 2; k++) {
-            const uint32_t position = i / 2 * 2 + k; /* class of equal positions */
-            const struct element_at at = {
-                .row_class = position, .row = tile_column(e, position), .column = imm(e, 0), .self = real(e, 1)};
-            factor[k] = expression_element(e, x, &at);
-        }
         out[i] = words[i];
         if (x)
-            out[i] =
-                as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, pack(e, factor[0], factor[1]), type), ""), e->i32);
+            out[i] = as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, factor_word(e, op, x, i / 2 * 2), type), ""),
+                        e->i32);
     }
     free(x);
 }

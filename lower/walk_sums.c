@@ -94,8 +94,43 @@ static LLVMValueRef tile_row_sum(struct emit *e, const struct op *op, uint32_t h
     return sum;
 }
 
+/* Elements of the diagonal are in the lanes whose two columns of each eight are their row's pair, one for each of the two rows; of a row whose
+ * diagonal is among the other group's columns the part is 0. */
+static LLVMValueRef diagonal_element(struct emit *e, const struct walk *w, const struct op *op, uint32_t half)
+{
+    const uint32_t n = walk_registers(e->p, &e->p->values[op->a]);
+    LLVMValueRef x = real(e, 0), eight = add(e, mul(e, e->warp, imm(e, 2)), imm(e, half)),
+                 first = positions_before(e, w, WALK_TILE / 8),
+                 odd = LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, e->quad_row, imm(e, 2)), imm(e, 0), "");
+    for (uint32_t r = 2 * half; r < n; r += 4) {
+        LLVMValueRef *const pair = &e->registers[op->a][r],
+                            here = LLVMBuildICmp(e->b, LLVMIntEQ, eight, add(e, first, imm(e, r / 4)), ""),
+                            element = choose(e, odd, get(e, e->f32, pair[1]), get(e, e->f32, pair[0]));
+        x = choose(e, here, element, x);
+    }
+    return x;
+}
+
+static void walk_diagonal(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef mine = LLVMBuildICmp(e->b, LLVMIntEQ, divide(e, e->quad_row, imm(e, 2)), e->quad_column, ""), x[2];
+    for (uint32_t half = 0; half < 2; half++)
+        x[half] = diagonal_element(e, w, op, half);
+    LLVMBasicBlockRef after = begin_if(e, mine);
+    for (uint32_t half = 0; half < 2; half++)
+        LLVMBuildStore(e->b, x[half],
+                       byte_offset(e, part_address(e, w, v, w->group), mul(e, tile_row(e, half), imm(e, 4))));
+    end_if(e, after);
+    sync_warp(e);
+}
+
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (plan_is_diagonal(e->p, op)) {
+        walk_diagonal(e, w, op);
+        return;
+    }
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef sums[2];
     if (is_of_loaded(e->p, op))
