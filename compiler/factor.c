@@ -86,9 +86,16 @@ static bool are_alone(const struct plan *p)
     return true;
 }
 
+/* For both maps, in one of which the vectors are what they were. Where outputs are summed over heads, those that walk to the end have sums
+ * of the state's product by what arrives, and addresses of memory, in more registers than are left. */
+static bool has_registers(const struct plan *p)
+{
+    return p->own_heads || (p->sums_heads && p->nests[0].reverse);
+}
+
 void plan_find_factors(struct plan *p)
 {
-    for (uint32_t i = 0; i < p->n_values && p->own_heads && !p->factors; i++) {
+    for (uint32_t i = 0; i < p->n_values && has_registers(p) && !p->factors; i++) {
         const tg_stmt *s = p->values[i].stmt < 0 ? NULL : &p->algorithm->body[p->values[i].stmt];
         const int at = s && is_tile_of_positions(p, s) ? plan_difference(p, s) : -1;
         if (at < 0)

@@ -222,7 +222,7 @@ static void put_stores(struct order *o)
     o->guard = GUARD_FIRST;
     order_leave_behind(o, true);
     o->guard = GUARD_ALWAYS;
-    if (order_has_own_place(o) && (p->apart || !order_begins_with_all(o))) {
+    if (order_has_own_place(o) && !p->rounds_state && (p->apart || !order_begins_with_all(o))) {
         o->guard = GUARD_FIRST;
         if (p->apart)
             order_put_sync(o, OP_AWAIT, SYNC_READ);

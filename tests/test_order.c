@@ -193,7 +193,7 @@ static bool has_walks(const tg_variant *variant)
 
 static void check_variant(const tg_variant *variant, const char *direction)
 {
-    static const uint32_t widths[][2] = {{128, 256}, {256, 512}, {128, 64}, {128, 128}};
+    static const uint32_t widths[][2] = {{128, 256}, {256, 512}, {128, 64}, {128, 128}, {64, 64}};
     struct plan *p = malloc(sizeof *p);
     if (p && has_walks(variant) &&
         tap_begin("every operation of the walks of %s%s is needed", variant->name, direction)) {
