@@ -86,11 +86,11 @@ static bool are_alone(const struct plan *p)
     return true;
 }
 
-/* For both maps, in one of which the vectors are what they were. Where outputs are summed over heads, those that walk to the end have sums
- * of the state's product by what arrives, and addresses of memory, in more registers than are left. */
+/* For both maps, in one of which the vectors are what they were. Where outputs are summed over heads, exponentials of four are worth
+ * what is spilled for them, in walks from the end; in walks to the end, or of two heads, they are not. */
 static bool has_registers(const struct plan *p)
 {
-    return p->own_heads || (p->sums_heads && p->nests[0].reverse);
+    return p->own_heads || (p->sums_heads && p->heads > 2 && p->nests[0].reverse);
 }
 
 void plan_find_factors(struct plan *p)
