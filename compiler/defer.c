@@ -8,7 +8,7 @@
  * where that map finds it; or, of a head whose factors are too large, the number alone, and x_i is multiplied as it is written.
  * Likewise with i and j exchanged.
  *
- * A tile's elements grow by a factor, which is beyond what f16 has: there nothing is deferred.
+ * A tile's elements grow by a factor, up to 2^60 (lower/walk_factors.c), which is beyond what f16 has: there nothing is deferred.
  *
  * requires: factor.c's vectors */
 #include "compiler/plan.h"
@@ -18,11 +18,6 @@
 static bool is_tile_code(const tg_x *x, uint32_t tile)
 {
     return x->op == TG_X_TILE && TG_OPERAND_TILE(x->operand) == tile;
-}
-
-static uint32_t tile_of(const struct plan *p, uint32_t v)
-{
-    return TG_OPERAND_TILE(p->values[v].operand);
 }
 
 /* The statement that makes the tile, in whatever kernel. */
@@ -38,7 +33,7 @@ static const tg_stmt *maker_of(const struct plan *p, uint32_t tile)
 static int find_number(const struct plan *p, const tg_x *x)
 {
     for (uint32_t v = 0; v < p->n_values; v++)
-        if (is_tile_code(x, tile_of(p, v)) && p->values[v].space == SPACE_VECTOR && p->values[v].stmt < 0 &&
+        if (is_tile_code(x, plan_tile_of(p, v)) && p->values[v].space == SPACE_VECTOR && p->values[v].stmt < 0 &&
             p->values[v].by_head && !p->values[v].n_dims)
             return (int)v;
     return -1;
@@ -47,17 +42,18 @@ static int find_number(const struct plan *p, const tg_x *x)
 /* Is w one of the two factors, 2^a of queries, or 2^(m - c) of keys? */
 static bool is_factor_of_position(const struct plan *p, struct plan_deferral *d)
 {
-    const tg_stmt *s = maker_of(p, tile_of(p, d->weight));
+    const tg_stmt *s = maker_of(p, plan_tile_of(p, d->weight));
     const uint8_t dim = p->values[d->weight].dims[0];
     d->of_rows = dim == p->values[p->factor_rows].dims[0];
     if (!s || (!d->of_rows && dim != p->values[p->factor_columns].dims[0]))
         return false;
     if (d->of_rows)
-        return tg_expr_length(s) == 2 && is_tile_code(&s->expr[0], tile_of(p, p->factor_rows)) &&
+        return tg_expr_length(s) == 2 && is_tile_code(&s->expr[0], plan_tile_of(p, p->factor_rows)) &&
                s->expr[1].op == TG_X_EXP2;
     d->reference = find_number(p, &s->expr[0]);
-    return tg_expr_length(s) == 4 && d->reference >= 0 && is_tile_code(&s->expr[1], tile_of(p, p->factor_columns)) &&
-           s->expr[2].op == TG_X_SUB && s->expr[3].op == TG_X_EXP2;
+    return tg_expr_length(s) == 4 && d->reference >= 0 &&
+           is_tile_code(&s->expr[1], plan_tile_of(p, p->factor_columns)) && s->expr[2].op == TG_X_SUB &&
+           s->expr[3].op == TG_X_EXP2;
 }
 
 /* Does the map of a tile multiply by the exponential of the difference, and do nothing else with it? */
@@ -127,7 +123,7 @@ static bool find_reader(const struct plan *p, struct plan_deferral *d)
     uint32_t reads = 0;
     d->scale = -1;
     for (uint32_t i = 0; i < tg_expr_length(s); i++) {
-        if (!is_tile_code(&s->expr[i], tile_of(p, d->sum)))
+        if (!is_tile_code(&s->expr[i], plan_tile_of(p, d->sum)))
             continue;
         reads++;
         if (s->expr[i + 1].op == TG_X_SCALAR && s->expr[i + 2].op == TG_X_MUL)

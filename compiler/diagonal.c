@@ -8,16 +8,11 @@
 #include "compiler/plan.h"
 #include "compiler/plan_walk.h"
 
-static uint32_t tile_of(const struct plan *p, uint32_t v)
-{
-    return TG_OPERAND_TILE(p->values[v].operand);
-}
-
 bool plan_is_diagonal(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a];
     return op->kind == OP_DOT && op->a == op->b && a->space == SPACE_FRAGMENT && a->n_dims == 2 &&
-           TG_OPERAND_TILE(p->algorithm->body[op->stmt].a) != tile_of(p, op->a);
+           TG_OPERAND_TILE(p->algorithm->body[op->stmt].a) != plan_tile_of(p, op->a);
 }
 
 /* Of whole rows of two loaded matrices, for each position, which goes to memory? */
@@ -37,7 +32,8 @@ static int find_tile(const struct plan *p, const struct op *sum)
         if (op->kind != OP_CONTRACT || v->space != SPACE_FRAGMENT || v->n_dims != 2 ||
             v->dims[0] != p->values[sum->v].dims[0] || !plan_is_position(v->dims[1]))
             continue;
-        const uint32_t a = tile_of(p, op->a), b = tile_of(p, op->b), x = tile_of(p, sum->a), y = tile_of(p, sum->b);
+        const uint32_t a = plan_tile_of(p, op->a), b = plan_tile_of(p, op->b), x = plan_tile_of(p, sum->a),
+                       y = plan_tile_of(p, sum->b);
         if ((a == x && b == y) || (a == y && b == x))
             return op->v;
     }

@@ -50,12 +50,6 @@ static bool is_tile_of_positions(const struct plan *p, const tg_stmt *s)
     return (mask >> TG_LQ & 1) && (mask >> TG_LKV & 1);
 }
 
-/* Of a tile there is one place (plan_share_tile), at whatever positions it is read. */
-static uint32_t tile_of(const struct plan *p, uint32_t v)
-{
-    return TG_OPERAND_TILE(p->values[v].operand);
-}
-
 /* How often does the statement read the tile, beside the difference at `except`? */
 static uint32_t other_reads(const tg_stmt *s, uint32_t tile, int except)
 {
@@ -72,7 +66,7 @@ static uint32_t other_reads(const tg_stmt *s, uint32_t tile, int except)
 /* Nothing but such maps reads what becomes factors, and the two vectors have a place each. */
 static bool are_alone(const struct plan *p)
 {
-    const uint32_t rows = tile_of(p, p->factor_rows), columns = tile_of(p, p->factor_columns);
+    const uint32_t rows = plan_tile_of(p, p->factor_rows), columns = plan_tile_of(p, p->factor_columns);
     if (rows == columns)
         return false;
     for (uint32_t i = 0; i < p->n_values; i++) {

@@ -4,6 +4,11 @@
 
 #include "compiler/plan.h"
 
+/* The tile that the value is one of the uses of. There is one place for it (plan_share_tile), at whatever positions it is read. */
+static inline uint32_t plan_tile_of(const struct plan *p, uint32_t v)
+{
+    return TG_OPERAND_TILE(p->values[v].operand);
+}
 bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
 bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, as a whole? */
 /* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
@@ -18,11 +23,10 @@ void plan_find_diagonals(struct plan *p);
 int plan_exponential(const tg_stmt *s);
 bool plan_has_same_exponential(const struct plan *p, const struct op *a, const struct op *b);
 void plan_share_exponentials(struct plan *p);
-/* Is value v accumulators of a head times numbers of positions, for sums alone, which multiply by themselves? */
+/* Is the value accumulators of a head times numbers of positions? And is v that for sums alone, which multiply by themselves? */
 struct plan_weight {
     uint32_t of, by; /* values */
 };
-/* ... or is it that at all? */
 bool plan_is_weighted(const struct plan *p, const struct value *v, struct plan_weight *weight);
 bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);
 /* Two warpgroups have the same 64 rows, each half of the columns of the state (walk.c). */

@@ -197,12 +197,12 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     const bool row = plan_has_dim(v, x->out->dims[0]) && x->out->n_dims > 0;
     const bool two = v->dtype == TG_F32X2;
     switch (v->space) {
-    case SPACE_FRAGMENT:
-        if (x->deferred && i == x->sum)
-            return (struct pair){
-                LLVMBuildFMul(e->b, get(e, e->f32, e->registers[i][at->self_index]), x->deferred[at->row_class], ""),
-                NULL};
-        return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
+    case SPACE_FRAGMENT: {
+        LLVMValueRef element = get(e, e->f32, e->registers[i][at->self_index]);
+        const bool is_deferred = x->deferred && i == x->sum;
+        return (struct pair){is_deferred ? LLVMBuildFMul(e->b, element, x->deferred[at->row_class], "") : element,
+                             NULL};
+    }
     case SPACE_MATRIX:
         if (v->stmt >= 0 || plan_is_of_rows(e->p, x->out)) /* what it was before it was rounded; the row's element */
             return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
@@ -381,6 +381,55 @@ static LLVMValueRef fused_sum(struct emit *e, const struct term *a, const struct
     return fma_of(e, product->of[0], product->of[1], other->x.hi);
 }
 
+static bool is_factored(const struct expression *x, uint32_t i)
+{
+    return x->factored && (int)i == x->factored;
+}
+
+/* Of the two factors that make a difference of positions the one that is not deferred; NULL: none is. */
+static const struct term *early_factor(const struct plan *p, const struct expression *x, uint32_t i,
+                                       const struct term *a, const struct term *b)
+{
+    return !p->deferral.any || !is_factored(x, i) ? NULL : p->deferral.of_rows ? b : a;
+}
+
+/* What code i makes of its operands. */
+static struct pair evaluate(struct emit *e, const struct expression *x, uint32_t i, const struct term *a,
+                            const struct term *b, const struct element_at *at)
+{
+    const tg_x *code = &x->stmt->expr[i];
+    const struct term *early = early_factor(e->p, x, i, a, b);
+    if (code->op == TG_X_TILE)
+        return fetch(e, x, code->operand, at);
+    if (is_factored(x, i))
+        return early ? early->x : (struct pair){LLVMBuildFMul(e->b, a->x.hi, b->x.hi, ""), NULL};
+    if ((i > 0 && is_factored(x, i - 1)) || is_multiplied(x, e->p, code)) /* the factors are exponentials */
+        return a->x;
+    if (x->kept && (int)i == x->kept_at && !x->keeps)
+        return (struct pair){get(e, e->f32, x->kept[at->self_index]), NULL};
+    if (code->op == TG_X_ADD && a->split == b->split && (a->of[0] || b->of[0]))
+        return (struct pair){fused_sum(e, a, b), NULL};
+    return apply(e, x, code, a, b, at);
+}
+
+/* What the result of code i depends on, and whose sum is in parts. */
+static void describe(struct emit *e, const struct expression *x, uint32_t i, const struct term *a, const struct term *b,
+                     struct term *result)
+{
+    const tg_x *code = &x->stmt->expr[i];
+    const struct term *early = early_factor(e->p, x, i, a, b);
+    result->split = (a ? a->split : 0) | (b ? b->split : 0);
+    result->by = (a ? a->by : 0) | (b ? b->by : 0) | (is_mask(code->op) ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
+    if (early)
+        result->by = early->by;
+    if (code->op != TG_X_TILE)
+        return;
+    const int v = plan_find(e->p, code->operand, x->out->nest);
+    result->split =
+        e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
+    result->by = by_of(x, &e->p->values[v]);
+}
+
 /* Where pairs end: anything but TG_X_TILE drops the rest of its operands unless it is a difference. */
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at)
 {
@@ -391,36 +440,9 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
         const int arity = tg_expr_arity(code->op);
         struct term result = {0};
         const struct term *a = arity > 0 ? &stack[n - (uint32_t)arity] : NULL, *b = arity > 1 ? &stack[n - 1] : NULL;
-        result.split = (a ? a->split : 0) | (b ? b->split : 0);
-        result.by = (a ? a->by : 0) | (b ? b->by : 0) | (is_mask(code->op) ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
-        const bool is_factored = x->factored && (int)i == x->factored;
-        const struct term *left = e->p->deferral.any && is_factored ? e->p->deferral.of_rows ? b : a : NULL;
-        result.by = left ? left->by : result.by;
-        if (code->op == TG_X_TILE) {
-            const int v = plan_find(e->p, code->operand, x->out->nest);
-            result.split =
-                e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
-            result.by = by_of(x, &e->p->values[v]);
-        }
+        describe(e, x, i, a, b, &result);
         struct pair *memo = memo_of(x, i, result.by, at);
-        if (memo && memo->hi)
-            result.x = *memo;
-        else if (code->op == TG_X_TILE)
-            result.x = fetch(e, x, code->operand, at);
-        else if (left) /* the other factor is deferred */
-            result.x = left->x;
-        else if (is_factored)
-            result.x.hi = LLVMBuildFMul(e->b, a->x.hi, b->x.hi, "");
-        else if (x->factored && (int)i == x->factored + 1) /* the factors are exponentials */
-            result.x = a->x;
-        else if (x->kept && (int)i == x->kept_at && !x->keeps)
-            result.x.hi = get(e, e->f32, x->kept[at->self_index]);
-        else if (is_multiplied(x, e->p, code))
-            result.x = a->x;
-        else if (code->op == TG_X_ADD && a->split == b->split && (a->of[0] || b->of[0]))
-            result.x.hi = fused_sum(e, a, b);
-        else
-            result.x = apply(e, x, code, a, b, at);
+        result.x = memo && memo->hi ? *memo : evaluate(e, x, i, a, b, at);
         if (code->op == TG_X_MUL && fuses(e->p, x) && !memo && !is_multiplied(x, e->p, code))
             result.of[0] = a->x.hi, result.of[1] = b->x.hi;
         if (x->kept && (int)i == x->kept_at && x->keeps)

@@ -309,6 +309,39 @@ static void check_resident(struct plan *p)
     }
 }
 
+/* Of several heads: what multiplies the sum in the end, which left operands' factors are rounded, and which sums are diagonals. */
+static void check_heads(struct plan *p)
+{
+    static const struct {
+        const char *variant, *schedule, *row;
+        tg_dtype io;
+        bool deferred, of_rows;
+        uint32_t rounded, diagonals;
+    } cases[] = {{"mamba2", "walk-heads", "walk", TG_BF16, true, true, 1, 0},
+                 {"mamba2", "walk-heads", "walk", TG_F16, false, false, 1, 0},
+                 {"mamba2", "walk", "walk", TG_BF16, false, false, 0, 0},
+                 {"mamba2", "walk-parts-heads", "dV", TG_BF16, true, false, 1, 0},
+                 {"mamba2", "walk-parts-heads", "dQ", TG_BF16, false, false, 1, 0},
+                 {"mamba2", "walk-parts-heads", "dK", TG_BF16, false, false, 1, 1},
+                 {"simple-gla", "walk-heads", "walk", TG_BF16, true, true, 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = cases[i].io, .dqk = 128, .dhv = 64, .group = 4};
+        const tg_variant *forward = tg_variant_find(cases[i].variant),
+                         *variant = cases[i].row[0] == 'd' ? forward->backward : forward;
+        const bool built = build_row(p, variant, cases[i].schedule, cases[i].row, &shape);
+        uint32_t rounded = 0, diagonals = 0;
+        for (uint32_t v = 0; built && v < p->n_values; v++)
+            rounded += p->rounded[v] != 0;
+        for (uint32_t k = 0; built && k < p->n_ops; k++)
+            diagonals += plan_is_diagonal(p, &p->ops[k]);
+        tap_expect(built && p->deferral.any == cases[i].deferred && p->deferral.of_rows == cases[i].of_rows,
+                   "%s of %s: a factor is%s deferred", cases[i].row, cases[i].schedule, p->deferral.any ? "" : " not");
+        tap_expect(rounded == cases[i].rounded && diagonals == cases[i].diagonals,
+                   "%s of %s: %u factors are rounded, %u sums are diagonals; not %u, %u", cases[i].row,
+                   cases[i].schedule, rounded, diagonals, cases[i].rounded, cases[i].diagonals);
+    }
+}
+
 /* Of two maps of positions by the same decay the second takes the first one's exponentials; other maps are by themselves. */
 static void check_exponentials(struct plan *p)
 {
@@ -405,6 +438,7 @@ int main(int argc, char **argv)
     check_row("outputs are apart, or their stage is left late, where there is room", check_outputs);
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     check_row("maps of tokens are made before their walk", check_early);
+    check_row("factors and sums of several heads are made where they cost least", check_heads);
     check_row("exponentials that two maps have alike are made once", check_exponentials);
     check_row("what maps read is fetched before the products that they are of", check_fetched);
     check_row("states behind segments meet those that arrive there", check_met);
