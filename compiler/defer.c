@@ -8,6 +8,8 @@
  * where that map finds it; or, of a head whose factors are too large, the number alone, and x_i is multiplied as it is written.
  * Likewise with i and j exchanged.
  *
+ * Of warpgroups that have heads of their own: what is summed over heads cannot be multiplied behind that sum.
+ *
  * A tile's elements grow by a factor, up to 2^60 (lower/walk_factors.c), which is beyond what f16 has: there nothing is deferred.
  *
  * requires: factor.c's vectors */
@@ -144,7 +146,7 @@ static bool can_defer(const struct plan *p, uint32_t v, struct plan_deferral *d)
 void plan_find_deferral(struct plan *p)
 {
     struct plan_deferral d;
-    for (uint32_t v = 0; v < p->n_values && p->factors && p->shape.io == TG_BF16; v++)
+    for (uint32_t v = 0; v < p->n_values && p->factors && p->own_heads && p->shape.io == TG_BF16; v++)
         if (can_defer(p, v, &d)) {
             p->deferral = d;
             return;

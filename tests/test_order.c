@@ -323,6 +323,8 @@ static void check_heads(struct plan *p)
                  {"mamba2", "walk-parts-heads", "dV", TG_BF16, true, false, 1, 0},
                  {"mamba2", "walk-parts-heads", "dQ", TG_BF16, false, false, 1, 0},
                  {"mamba2", "walk-parts-heads", "dK", TG_BF16, false, false, 1, 1},
+                 {"lightning", "walk-parts-heads", "dV", TG_BF16, true, false, 1, 0},
+                 {"lightning", "walk-parts-heads", "dK", TG_BF16, false, false, 1, 0},
                  {"simple-gla", "walk-heads", "walk", TG_BF16, true, true, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tg_shape_class shape = {.io = cases[i].io, .dqk = 128, .dhv = 64, .group = 4};
