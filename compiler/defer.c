@@ -81,34 +81,21 @@ static int tile_of_positions(const struct plan *p, const struct op *op)
     return -1;
 }
 
-static uint32_t count_readers(const struct plan *p, uint32_t v, const struct op **reader)
-{
-    uint8_t reads[PLAN_MAX_OP_READS];
-    uint32_t readers = 0;
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        for (uint32_t k = 0, n = plan_op_reads(p, &p->ops[i], reads); k < n; k++)
-            if (reads[k] == v && p->ops[i].v != v) {
-                *reader = &p->ops[i];
-                readers++;
-            }
-    return readers;
-}
-
 /* What the sum begins with, which nothing else reads; to it are added products by such tiles, which nothing else reads either. */
 static bool is_sum_of_products(const struct plan *p, struct plan_deferral *d)
 {
-    const struct op *copy = NULL, *only = NULL;
-    if (count_readers(p, d->map, &copy) != 1 || copy->kind != OP_COPY)
+    const struct op *copy = plan_only_reader(p, d->map);
+    if (!copy || copy->kind != OP_COPY)
         return false;
     d->sum = copy->v;
     bool any = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        if (op->v != d->sum || op->kind == OP_STORE || op == copy)
+        if (op->v != d->sum || op == copy)
             continue;
         const int tile = op->kind == OP_CONTRACT ? tile_of_positions(p, op) : -1;
         if (tile < 0 || !is_product_of_difference(p, &p->algorithm->body[p->values[tile].stmt]) ||
-            count_readers(p, (uint32_t)tile, &only) != 1)
+            !plan_only_reader(p, (uint32_t)tile))
             return false;
         any = true;
     }
@@ -118,8 +105,8 @@ static bool is_sum_of_products(const struct plan *p, struct plan_deferral *d)
 /* One map reads the sum; the scalar by which it multiplies that before anything else. */
 static bool find_reader(const struct plan *p, struct plan_deferral *d)
 {
-    const struct op *reader = NULL;
-    if (count_readers(p, d->sum, &reader) != 1 || reader->kind != OP_MAP)
+    const struct op *reader = plan_only_reader(p, d->sum);
+    if (!reader || reader->kind != OP_MAP)
         return false;
     const tg_stmt *s = &p->algorithm->body[reader->stmt];
     uint32_t reads = 0;

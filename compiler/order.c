@@ -19,6 +19,9 @@
  * The state's product begins behind the last one by a tile, before what that makes is awaited, if both have the same matrix on the left and
  * no sum of the state has made registers short: its part, times its factors, is in registers of its own then.
  *
+ * Where a factor is deferred (defer.c) a map of the output that reads what the state's product has on the left comes before that product,
+ * and puts the output at once: beside the product there are no registers for both.
+ *
  * Where heads sum up the output, what each has of positions, of the products by its state, and of those into it comes one
  * head after the other; and a step ends with a barrier of all groups.
  *

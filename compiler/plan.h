@@ -403,6 +403,8 @@ bool plan_verify_order(const struct plan *p); /* verify_order.c: of what each ro
 /* ... the values that an operation reads, in registers or shared memory */
 enum { PLAN_MAX_OP_READS = TG_MAX_READS + 4 };
 uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[PLAN_MAX_OP_READS]);
+/* The one operation that reads the value, stores among them; NULL: there are several, or none. */
+const struct op *plan_only_reader(const struct plan *p, uint32_t v);
 /* print.c */
 void plan_print(const struct plan *p, const tg_writer *writer);
 /* value of an operand that is live in a nest (-1: outside of nests), or -1 */

@@ -30,12 +30,8 @@ static int find_vector(const struct plan *p, uint32_t v)
 
 static bool is_read_elsewhere(const struct plan *p, uint32_t vector, uint32_t v)
 {
-    uint8_t reads[PLAN_MAX_OP_READS];
-    bool is = p->deferral.any && p->deferral.weight == vector;
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        for (uint32_t k = 0, n = plan_op_reads(p, &p->ops[i], reads); k < n; k++)
-            is |= reads[k] == vector && p->ops[i].v != v;
-    return is;
+    const struct op *reader = plan_only_reader(p, vector);
+    return !reader || reader->v != v || (p->deferral.any && p->deferral.weight == vector);
 }
 
 /* Do all products that take it have a loaded matrix on the left? */

@@ -139,6 +139,22 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     }
 }
 
+const struct op *plan_only_reader(const struct plan *p, uint32_t v)
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    const struct op *only = NULL;
+    uint32_t readers = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        for (uint32_t k = 0, n = plan_op_reads(p, op, reads); k < n; k++)
+            if (reads[k] == v && (op->v != v || op->kind == OP_STORE)) {
+                only = op;
+                readers++;
+            }
+    }
+    return readers == 1 ? only : NULL;
+}
+
 /* Do makers put rows where the matrix is loaded? */
 static bool gives_place(const struct plan *p, uint32_t v)
 {

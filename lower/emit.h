@@ -275,10 +275,10 @@ struct expression {
     int factored; /* where the difference is that is a product of factors (compiler/factor.c); 0: there is none */
     LLVMValueRef
         *kept; /* locals, one a register: exponentials of differences that two maps have alike; NULL: there are none */
-    int kept_at;                  /* ... where they are */
-    bool keeps;                   /* ... this is the first of the two */
-    int sum;                      /* value that is read times a number of its position (compiler/defer.c), and */
-    const LLVMValueRef *deferred; /* ... that number, by classes of rows; NULL: there is none */
+    int kept_at; /* ... where they are */
+    bool keeps;  /* ... this is the first of the two */
+    const LLVMValueRef
+        *deferred; /* what the sum of compiler/defer.c is read times, by classes of rows; NULL: it is not read */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */

@@ -199,7 +199,7 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     switch (v->space) {
     case SPACE_FRAGMENT: {
         LLVMValueRef element = get(e, e->f32, e->registers[i][at->self_index]);
-        const bool is_deferred = x->deferred && i == x->sum;
+        const bool is_deferred = x->deferred && i == e->p->deferral.sum;
         return (struct pair){is_deferred ? LLVMBuildFMul(e->b, element, x->deferred[at->row_class], "") : element,
                              NULL};
     }
@@ -366,7 +366,7 @@ static struct pair *memo_of(struct expression *x, uint32_t i, uint32_t by, const
 static bool is_multiplied(const struct expression *x, const struct plan *p, const tg_x *code)
 {
     return x->deferred && p->deferral.scale >= 0 && code->op == TG_X_MUL && code - x->stmt->expr >= 2 &&
-           code[-2].op == TG_X_TILE && plan_find(p, code[-2].operand, x->out->nest) == x->sum;
+           code[-2].op == TG_X_TILE && plan_find(p, code[-2].operand, x->out->nest) == p->deferral.sum;
 }
 
 /* Elements of accumulators on warpgroups: a product and a sum in one instruction, rounded once. */

@@ -80,7 +80,6 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     struct expression *x = expression_begin(e, op->stmt, out, !is_masked_when_put(e->p, op));
     if (x) {
         x->factored = factored;
-        x->sum = e->p->deferral.sum;
         x->deferred = load_deferred(e, w, op, deferred) ? deferred : NULL;
         keep_exponentials(e, w, op, x);
     }
