@@ -16,7 +16,7 @@
 
 static const int64_t widths[] = {16, 24, 32, 40, 64, 64, 64, 72, 96, 128, 128, 128, 136, 192, 200, 256, 264, 384, 512},
                      lengths[] = {1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200, 333, 500, 1000, 2000, 4100};
-static const enum gates regimes[] = {ORDINARY, ORDINARY, DECAY, EXTREME, EXTREME, OPEN, CLOSED, MASKED};
+static const enum gates regimes[] = {ORDINARY, ORDINARY, DECAY, UNEVEN, EXTREME, EXTREME, OPEN, CLOSED, MASKED};
 enum { MOST_CUTS = 4, ON_EMULATOR = 20 << 20, ON_GPU = 500 << 20 };
 static int64_t most_work;
 #define USAGE "[--device emu|N] [--arch A] [--seconds N] [--seed FIRST] [--count N] [--each N] [--work N]"
@@ -261,7 +261,8 @@ static bool is_accepted(struct drawn *drawn)
     return is;
 }
 
-static const char *const regime_names[] = {"ordinary", "decay", "extreme", "open", "closed", "masked", "crossing"};
+static const char *const regime_names[] = {"ordinary", "decay",  "uneven", "extreme",
+                                           "open",     "closed", "masked", "crossing"};
 
 static void try_seed(uint64_t seed)
 {

@@ -21,6 +21,7 @@ enum gates {
     ORDINARY, /* N(0,1); the forget gate's bias is 0, 3 or 6, by head, and decays are of such gates
                */
     DECAY,    /* forgets almost all at every token: bias -8 */
+    UNEVEN,   /* every third head, from the second on, forgets almost all at 64 tokens of 128; all else is ordinary */
     EXTREME,  /* +30 or -30, each sign at random; log decays 0 or -30 */
     OPEN,     /* all +30: nothing is forgotten, everything let in; log decays 0 */
     CLOSED,   /* all -30 */

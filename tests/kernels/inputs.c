@@ -135,15 +135,33 @@ static double masked(uint8_t drawn, double ordinary_value, size_t index)
     }
 }
 
+static double forgetful(const struct source *source, double ordinary_value, size_t index)
+{
+    const uint8_t drawn = source->tensor->drawn;
+    return drawn == TG_DRAWN_FORGET      ? normal(source, index) - 8
+           : drawn == TG_DRAWN_LOG_DECAY ? -8 - fabs(normal(source, index))
+                                         : ordinary_value;
+}
+
+/* Large steps forget, too. */
+static double uneven(const struct source *source, double ordinary_value, size_t index)
+{
+    const int64_t *extent = source->tensor->extent;
+    const size_t heads = (size_t)extent[1], each = source->tensor->n / ((size_t)extent[0] * heads);
+    if (index / each % heads % 3 != 1 || index % each / 64 % 2)
+        return ordinary_value;
+    return source->tensor->drawn == TG_DRAWN_STEP ? ordinary_value + 8 : forgetful(source, ordinary_value, index);
+}
+
 static double number(const struct source *source, enum gates gates, size_t index)
 {
     const double x = ordinary(source, index);
     const uint8_t drawn = source->tensor->drawn;
     switch (gates) {
     case DECAY:
-        return drawn == TG_DRAWN_FORGET      ? normal(source, index) - 8
-               : drawn == TG_DRAWN_LOG_DECAY ? -8 - fabs(normal(source, index))
-                                             : x;
+        return forgetful(source, x, index);
+    case UNEVEN:
+        return uneven(source, x, index);
     case EXTREME:
         return saturated(drawn, x, tg_num_bits(source->random, index) & 1 ? 1 : -1);
     case OPEN:
