@@ -87,18 +87,23 @@ static bool has_registers(const struct plan *p)
     return p->own_heads || (p->sums_heads && p->heads > 2 && p->nests[0].reverse);
 }
 
-void plan_find_factors(struct plan *p)
+bool plan_find_difference(struct plan *p)
 {
-    for (uint32_t i = 0; i < p->n_values && has_registers(p) && !p->factors; i++) {
+    for (uint32_t i = 0; i < p->n_values; i++) {
         const tg_stmt *s = p->values[i].stmt < 0 ? NULL : &p->algorithm->body[p->values[i].stmt];
         const int at = s && is_tile_of_positions(p, s) ? plan_difference(p, s) : -1;
         if (at < 0)
             continue;
         p->factor_rows = (uint8_t)tile_at(p, s, at - 2);
         p->factor_columns = (uint8_t)tile_at(p, s, at - 1);
-        p->factors = true;
+        return true;
     }
-    p->factors = p->factors && are_alone(p);
+    return false;
+}
+
+void plan_find_factors(struct plan *p)
+{
+    p->factors = !p->ways.any && has_registers(p) && plan_find_difference(p) && are_alone(p);
 }
 
 /* ---- the same difference in two maps ---- */
@@ -150,14 +155,16 @@ void plan_share_exponentials(struct plan *p)
 bool plan_is_weighted(const struct plan *p, const struct value *v, struct plan_weight *weight)
 {
     const tg_stmt *s = v->stmt < 0 ? NULL : &p->algorithm->body[v->stmt];
-    if (!s || s->op != TG_STMT_MAP || tg_expr_length(s) != 3 || s->expr[2].op != TG_X_MUL || !v->by_head ||
-        !plan_is_owned(p, v))
+    const bool is_map = s && s->op == TG_STMT_MAP && v->by_head && plan_is_owned(p, v);
+    const uint32_t n = is_map ? tg_expr_length(s) : 0;
+    const bool is_scaled = n == 5 && s->expr[2].op == TG_X_SCALAR && s->expr[3].op == TG_X_MUL;
+    if ((n != 3 && !is_scaled) || s->expr[n - 1].op != TG_X_MUL)
         return false;
     const int of = tile_at(p, s, 0), by = tile_at(p, s, 1);
     if (of < 0 || by < 0)
         return false;
     const struct value *x = &p->values[of], *y = &p->values[by];
-    *weight = (struct plan_weight){(uint32_t)of, (uint32_t)by};
+    *weight = (struct plan_weight){(uint32_t)of, (uint32_t)by, is_scaled ? (int)s->expr[2].operand : -1};
     return x->space == SPACE_FRAGMENT && x->by_head && x->n_dims == 2 && y->space == SPACE_VECTOR && y->stmt < 0 &&
            y->dtype == TG_F32 && y->n_dims == 1 && plan_is_position(y->dims[0]);
 }

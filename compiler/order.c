@@ -19,8 +19,10 @@
  * The state's product begins behind the last one by a tile, before what that makes is awaited, if both have the same matrix on the left and
  * no sum of the state has made registers short: its part, times its factors, is in registers of its own then.
  *
- * Where a factor is deferred (defer.c) a map of the output that reads what the state's product has on the left comes before that product,
- * and puts the output at once: beside the product there are no registers for both.
+ * A chunk of several heads may have another way (decayed.c): then there are two plans of the row, whose operations differ between OP_WAYS and
+ * OP_END_WAYS. There a map of the output that reads what the state's product has on the left comes before that product, and puts the
+ * output at once: beside the product there are no registers for both. Decays that would come last are put off to the next chunk: a state
+ * that is multiplied and goes around the loop is more than ptxas takes.
  *
  * Where heads sum up the output, what each has of positions, of the products by its state, and of those into it comes one
  * head after the other; and a step ends with a barrier of all groups.
@@ -88,15 +90,12 @@ static void put_rest(struct order *o)
         }
 }
 
-static void put_chunk(struct order *o)
+/* What a plan of either way has in its order. */
+static void put_work(struct order *o)
 {
     const struct plan *p = o->p;
-    order_put_sync(o, OP_AWAIT, SYNC_FULL);
-    order_forget(o, FORGET_BASES);
-    if (p->shape.packed && p->has_makers)
-        order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
-    else if (p->shape.packed)
-        order_put(o, OP_CLEAR);
+    if (p->ways.any)
+        order_put(o, OP_WAYS);
     o->together = order_can_be_together(o) && (plan_state_parts(p) == 1 || p->overlaps_parts);
     if (o->together)
         order_put_together(o);
@@ -106,6 +105,22 @@ static void put_chunk(struct order *o)
     order_put(o, OP_TILES);
     order_put_tile(o);
     order_put(o, OP_END_TILES);
+    if (p->ways.any)
+        order_put(o, OP_END_WAYS);
+}
+
+static void put_chunk(struct order *o)
+{
+    const struct plan *p = o->p;
+    order_put_sync(o, OP_AWAIT, SYNC_FULL);
+    order_forget(o, FORGET_BASES);
+    if (p->shape.packed && p->has_makers)
+        order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
+    else if (p->shape.packed)
+        order_put(o, OP_CLEAR);
+    put_work(o);
+    if (p->ways.any) /* what is known of places would be kept through both */
+        order_forget(o, FORGET_THREAD | FORGET_BASES);
     if (!p->lags && !p->apart && !p->hands)
         order_put_sync(o, OP_AWAIT, SYNC_READ);
     put_rest(o);
@@ -156,6 +171,7 @@ static void put_walk(struct order *o)
     put_chunk(o);
     order_put(o, OP_END);
     order_forget(o, FORGET_THREAD | FORGET_BASES);
+    order_catch_up(o);
     if (p->relays)
         order_put_value(o, OP_PASS, p->state);
     const bool meets = put_ends(o), is_late = order_has_late_sums(p) && plan_buffers(p) > 1;
@@ -234,9 +250,18 @@ static void put_handed(struct order *o, enum guard guard)
     o->guard = GUARD_ALWAYS;
 }
 
+/* Where matrices wait for what is made of them, as soon as these are under way. */
+static void put_vectors(struct order *o)
+{
+    o->guard = GUARD_ALWAYS;
+    put_loads(o, SPACE_VECTOR, LOADS_FREE);
+    if (o->p->heads > 1)
+        order_put(o, OP_FACTORS);
+}
+
 static void put_load(struct order *o)
 {
-    const bool shares = plan_shares(o->p);
+    const bool shares = plan_shares(o->p), scales = o->p->ways.scales;
     o->role = ROLE_LOAD;
     order_put(o, OP_NEST);
     if (o->p->hands)
@@ -247,7 +272,12 @@ static void put_load(struct order *o)
         order_put_sync(o, OP_ARRIVE, SYNC_OPEN);
     o->guard = GUARD_ONE;
     order_put_sync(o, OP_EXPECT, SYNC_FULL);
+    if (scales)
+        order_put_sync(o, OP_EXPECT, SYNC_LANDED);
     put_loads(o, SPACE_MATRIX, LOADS_FREE);
+    if (scales)
+        put_vectors(o);
+    o->guard = GUARD_ONE;
     if (o->p->hands)
         order_put_sync(o, OP_AWAIT, SYNC_READ);
     put_loads(o, SPACE_MATRIX, LOADS_UNDER);
@@ -257,7 +287,12 @@ static void put_load(struct order *o)
     o->guard = GUARD_ONE;
     put_loads(o, SPACE_MATRIX, LOADS_SHARED);
     o->guard = GUARD_ALWAYS;
-    put_loads(o, SPACE_VECTOR, LOADS_FREE);
+    if (scales) {
+        order_put_sync(o, OP_AWAIT, SYNC_LANDED);
+        order_put(o, OP_MULTIPLY);
+    } else {
+        put_vectors(o);
+    }
     order_put_sync(o, OP_ARRIVE, SYNC_FULL);
     put_own_loads(o);
     order_put(o, OP_END);

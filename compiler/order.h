@@ -97,6 +97,7 @@ void order_put_positions(struct order *o);
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
 void order_put_by_columns(struct order *o, uint32_t part); /* products by some columns of the state */
+void order_catch_up(struct order *o); /* with decays of the chunk before that were put off, if any are */
 bool order_has_state_sums(const struct order *o);
 void order_put_state_sums(struct order *o);
 void order_begin_state_sum(struct order *o);                         /* of which the rest comes with the tile */

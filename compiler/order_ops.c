@@ -164,6 +164,12 @@ void order_resolve(const struct plan *p, struct op *op)
         op->a = plan_first_of(p, op->a);
     if (op->v == p->state || p->algorithm->body[op->stmt].init)
         op->flags |= OP_ONTO;
+    if (p->decayed && p->ways.scales) /* matrices have their factors */
+        op->flags &= (uint8_t)~OP_SCALED;
+    if (p->decayed && !p->ways.scales && op->v == p->ways.sum) {
+        op->flags |= OP_SCALED;
+        op->c = p->ways.operand;
+    }
 }
 
 static bool is_tile(const struct value *v)
@@ -333,7 +339,8 @@ void order_put_part(struct order *o, uint32_t i, uint32_t part)
 bool order_is_implied(const struct plan *p, const struct op *op)
 {
     return op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_ZERO ||
-           (op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND);
+           (op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND) ||
+           (p->decayed && op->kind == OP_MAP && op->v == p->ways.weighted);
 }
 
 bool order_has_positions(const struct order *o)

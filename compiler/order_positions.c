@@ -195,7 +195,7 @@ void order_put_positions(struct order *o)
         await_products_of_positions(o, false);
         put_work_on_positions(o, false);
     }
-    if (o->p->heads > 1)
+    if (o->p->heads > 1 && !(o->p->decayed && o->p->own_heads)) /* they have one tile then */
         put_positions_of_heads(o);
     if (o->p->sums_heads)
         put_work_on_positions(o, false);

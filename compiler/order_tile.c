@@ -129,7 +129,7 @@ static bool is_map_of_left(const struct order *o, const struct op *op)
 {
     uint8_t reads[PLAN_MAX_OP_READS];
     bool is = false;
-    if (!o->p->deferral.any || op->kind != OP_MAP || !order_is_of_output(o->p, op) || order_is_implied(o->p, op))
+    if (!o->p->decayed || op->kind != OP_MAP || !order_is_of_output(o->p, op) || order_is_implied(o->p, op))
         return false;
     for (uint32_t k = 0, n = plan_op_reads(o->p, op, reads); k < n; k++)
         is |= plan_is_loaded(&o->p->values[reads[k]]) && is_on_the_left(o, reads[k], true);
@@ -333,7 +333,8 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
         if (by_columns)
             order_await_others(o);
         if (by_columns || (order_is_of_output(p, op) && op->kind == OP_COPY)) {
-            order_put_from(o, i);
+            struct op *put = order_put_from(o, i);
+            put->a = p->decayed && put->kind == OP_COPY ? p->ways.inter : put->a;
         } else if (!order_is_of_output(p, op)) {
             continue;
         } else if (op->kind == OP_MAP) {
@@ -381,9 +382,27 @@ void order_put_by_columns(struct order *o, uint32_t part)
             order_put_part(o, i, part);
 }
 
+/* Decays of all heads, or what is done with them instead. */
+static void put_decays(struct order *o, enum op_kind kind)
+{
+    order_put(o, OP_HEADS);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_decays_state(o->p, &o->from[i]))
+            order_put_from(o, i)->kind = (uint8_t)kind;
+    order_put(o, OP_END_HEADS);
+}
+
+void order_catch_up(struct order *o)
+{
+    if (o->p->ways.scales && !o->p->ways.decays_first)
+        order_put_value(o, OP_CATCH_UP, o->p->state);
+}
+
 static void put_products_by_state(struct order *o)
 {
     const struct plan *p = o->p;
+    if (p->decayed)
+        order_put_all(o, order_decays_state);
     if (!o->together && !p->shares_columns) {
         order_fetch_for_maps(o);
         for (uint32_t part = 0; part < plan_state_parts(p) && !p->rounds_state; part++)
@@ -392,7 +411,7 @@ static void put_products_by_state(struct order *o)
     o->guard = GUARD_FIRST;
     order_leave_behind(o, false);
     o->guard = GUARD_ALWAYS;
-    if (!p->shares_columns && !p->rounds_state)
+    if (!p->shares_columns && !p->rounds_state && !p->decayed)
         order_put_all(o, order_decays_state);
     o->guard = GUARD_FIRST;
     if (!plan_is_state_alone(p))
@@ -406,21 +425,87 @@ static void put_products_by_state(struct order *o)
         await_products_by_state(o);
 }
 
+static bool sums_weighted(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_DOT && (op->a == p->ways.weighted || op->b == p->ways.weighted);
+}
+
+/* What sums have beside the state's products: the part in registers is for all heads, and for sums of the state by the same matrix. */
+static tg_bits fetch_for_sums(struct order *o)
+{
+    const struct plan_ways *ways = &o->p->ways;
+    tg_bits fetched = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        const uint8_t v = plan_first_of(o->p, op->a == ways->weighted ? op->b : op->a);
+        if (!sums_weighted(o->p, op) || (fetched >> v & 1))
+            continue;
+        order_put_value(o, OP_FETCH, v);
+        fetched |= TG_BIT(v);
+    }
+    return fetched;
+}
+
+/* A product by the state that has no weight is a sum over heads as it is; what is summed of each head is that of the sum so far. */
+static void put_decayed_head(struct order *o)
+{
+    const struct plan_ways *ways = &o->p->ways;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        if (op->v == ways->inter && op->kind == OP_CONTRACT) {
+            order_put_product(o, i);
+            o->p->ops[o->p->n_ops - 1].v = ways->sum;
+            order_await(o, ways->sum);
+        }
+        o->placed[i] |= op->v == ways->sum && op->kind == OP_COPY;
+        if (!sums_weighted(o->p, op))
+            continue;
+        struct op *dot = order_put_from(o, i);
+        dot->flags |= OP_AHEAD;
+        *(dot->a == ways->weighted ? &dot->a : &dot->b) = ways->sum;
+    }
+}
+
+/* Sums of the state come before the output's sum takes registers. */
+static void put_state_sums_of_heads(struct order *o, tg_bits fetched)
+{
+    if (!order_has_state_sums(o))
+        return;
+    order_put(o, OP_HEADS);
+    for (uint32_t i = o->p->n_ops, n = (order_put_state_sums(o), o->p->n_ops); i < n; i++) {
+        struct op *op = &o->p->ops[i];
+        op->flags |= op->kind == OP_DOT && (fetched >> op->a & 1) ? OP_AHEAD : 0;
+    }
+    order_put(o, OP_END_HEADS);
+}
+
+static void put_decayed_heads(struct order *o)
+{
+    if (o->p->ways.decays_first)
+        put_decays(o, OP_DECAY);
+    const tg_bits fetched = fetch_for_sums(o);
+    put_state_sums_of_heads(o, fetched);
+    order_put(o, OP_HEADS);
+    put_decayed_head(o);
+    order_put(o, OP_END_HEADS);
+}
+
 /* What each head has of an output that is their sum: its products by its columns of the state, and what is made of them. */
 static void put_heads(struct order *o)
 {
     order_forget(o, FORGET_THREAD);
-    if (order_has_state_sums(o)) { /* before the output's sum takes registers */
+    order_catch_up(o);
+    if (o->p->decayed) {
+        put_decayed_heads(o);
+    } else {
+        put_state_sums_of_heads(o, 0);
         order_put(o, OP_HEADS);
-        order_put_state_sums(o);
+        put_products_by_state(o);
+        for (uint32_t i = o->begin; i < o->end; i++)
+            if (is_of_head(o->p, &o->from[i]))
+                put_output(o, i, i + 1);
         order_put(o, OP_END_HEADS);
     }
-    order_put(o, OP_HEADS);
-    put_products_by_state(o);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (is_of_head(o->p, &o->from[i]))
-            put_output(o, i, i + 1);
-    order_put(o, OP_END_HEADS);
     fetch_left(o);
 }
 
@@ -488,4 +573,6 @@ void order_put_tile(struct order *o)
         order_end_across(o);
     else
         order_await(o, p->state);
+    if (p->decayed && p->ways.scales && !p->ways.decays_first)
+        put_decays(o, OP_PUT_OFF);
 }

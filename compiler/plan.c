@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint32_t dim_size(const tg_shape_class *shape, uint32_t dim)
@@ -588,9 +589,15 @@ static bool check_walk(struct plan *p)
     return plan_check_relay(p) && check_what_calls_give(p);
 }
 
+/* Of both ways of a chunk. */
 static bool verify_order(struct plan *p)
 {
-    return p->is_draft || plan_verify_order(p);
+    if (p->is_draft)
+        return true;
+    struct plan *decayed = p->ways.any && !p->decayed ? malloc(sizeof *decayed) : NULL;
+    const bool ok = plan_verify_order(p) && (!decayed || plan_build_decayed(p, decayed));
+    free(decayed);
+    return ok;
 }
 
 /* What loops without products load, some steps ahead. */
@@ -647,11 +654,14 @@ static bool lists_states_alone(const struct plan *p)
     return alone;
 }
 
+enum kind_of_plan { DRAFT, WHOLE, DECAYED };
+
 static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
-                  const tg_target *target, const tg_shape_class *shape, bool is_draft, const tg_sink *sink)
+                  const tg_target *target, const tg_shape_class *shape, enum kind_of_plan kind, const tg_sink *sink)
 {
     memset(p, 0, sizeof *p);
-    p->is_draft = is_draft;
+    p->is_draft = kind == DRAFT;
+    p->decayed = kind == DECAYED;
     p->schedule = schedule;
     p->slices = slices;
     p->algorithm = schedule->algorithm;
@@ -699,11 +709,17 @@ static bool build(struct plan *p, const tg_schedule *schedule, const struct tg_s
 bool plan_draft(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
 {
-    return build(p, schedule, slices, row, target, shape, true, sink);
+    return build(p, schedule, slices, row, target, shape, DRAFT, sink);
 }
 
 bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
 {
-    return build(p, schedule, slices, row, target, shape, false, sink);
+    return build(p, schedule, slices, row, target, shape, WHOLE, sink);
+}
+
+bool plan_build_decayed(const struct plan *p, struct plan *decayed)
+{
+    const uint32_t row = (uint32_t)(p->row - p->schedule->rows);
+    return build(decayed, p->schedule, p->slices, row, p->target, &p->shape, DECAYED, p->sink);
 }

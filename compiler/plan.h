@@ -113,11 +113,13 @@ enum op_kind {
     OP_CONTRACT, /* v += a b, on tensor cores */
     OP_ADD_UP, /* v = the sum of what the warps that share the columns of a state have of it, by way of scratch memory */
     OP_SOLVE,  /* v = (I + strictly lower a)^-1 */
-    OP_ADDEND, /* product of a and b, which the OP_DOT behind adds to its own */
-    OP_BEGIN,  /* the first of the products that the OP_DOT behind sums up, of which it is the rest: under way */
-    OP_DOT,    /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
-    OP_DECAY,  /* v *= 2^a */
-    OP_WALK,   /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
+    OP_ADDEND,   /* product of a and b, which the OP_DOT behind adds to its own */
+    OP_BEGIN,    /* the first of the products that the OP_DOT behind sums up, of which it is the rest: under way */
+    OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
+    OP_DECAY,    /* v *= 2^a */
+    OP_PUT_OFF,  /* ... later, */
+    OP_CATCH_UP, /* ... now, if that was put off */
+    OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
     OP_COMPOSE, /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
     OP_STORE, /* v -> memory; `tile` says which tensor */
     /* of kernels on warpgroups alone, see order.c */
@@ -131,10 +133,14 @@ enum op_kind {
     OP_END_TILES, /* ... and its end */
     OP_ROWS,      /* begin of what makers do for each row of a chunk's positions */
     OP_END_ROWS,  /* ... and its end */
+    OP_WAYS,      /* begin of what is done in another way where decays are small (plan_ways) */
+    OP_END_WAYS,  /* ... and its end */
     OP_HEADS,     /* begin of what all groups do for each head of the thread block */
     OP_END_HEADS, /* ... and its end */
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it; among rows: its element */
+    OP_FACTORS,   /* what the warps that load make of the stage's vectors */
+    OP_MULTIPLY,  /* ... and both matrices of plan_ways, times their factors */
     OP_SCALE, /* ... as a product into the state has it, in registers of its own: one by a tile is to be under way from the others */
     OP_PUT, /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself; the state, to where it is for all groups */
     OP_SEND,    /* half of v to the other thread block of the cluster, to the place of a */
@@ -177,6 +183,7 @@ enum sync {
     SYNC_PRODUCT, /* products under way */
     SYNC_PART,    /* ... but the last one, whose left operand has registers of its own */
     SYNC_STATE, /* those of the step before, which are done: the assembler does not see it where no other was awaited since */
+    SYNC_LANDED,  /* the matrices of a stage of the ring have come, before they are multiplied by their factors */
     SYNC_FULL,    /* stage of the ring: what was loaded is there */
     SYNC_EMPTY,   /* ... and nobody reads it any more */
     SYNC_OPEN,    /* ... in none of the thread blocks of the cluster */
@@ -255,16 +262,29 @@ struct nest {
     tg_bits kept;  /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
-/* sum = w x + products, with w put off to what reads the sum. */
-struct plan_deferral {
-    bool any;        /* is there such a sum? */
-    bool of_rows;    /* w is the factor of the vector factor_rows, not of factor_columns */
-    uint8_t map;     /* value: w x, */
-    uint8_t sum;     /* ... the sum that begins with it, */
-    uint8_t weight;  /* ... and w */
-    int reference;   /* value: what both factors' logs refer to; -1: 0 */
+/* The other way of a chunk whose decays are small, with the decay in operands (decayed.c). */
+struct plan_ways {
+    bool any; /* is there one? */
+    bool
+        scales; /* the warps that load multiply both of the tile's matrices by their factors; else what products have on the left
+                        * is multiplied by one factor, and the sum by the other */
+    bool decays_first; /* the state decays before products by it, else behind those into it */
+    int number;        /* value: what the factors' logs refer to; -1: 0 */
+    uint8_t tile;      /* value: the tile of positions, */
+    uint8_t product;   /* ... what it is without the decay: accumulators, */
+    uint8_t inter;     /* ... the product by the state, */
+    uint8_t weighted;  /* ... and it with its weight, with which */
+    uint8_t sum;       /* ... this sum begins */
+    /* where matrices are multiplied: of queries, times the tile's scalars, and of keys */
+    uint8_t matrices[2];
+    /* ... where the left operand is: */
+    uint8_t operand; /* value: the operand whose factor it has */
+    bool of_rows;    /* what multiplies the sum is of the vector factor_rows, not of factor_columns */
     int scale;       /* scalar by which the sum is multiplied where it is read; -1: none */
-    uint32_t offset; /* shared memory: what the sum is multiplied by in the end, 64 floats for each stage and head */
+    bool undoes;     /* a diagonal of the tile is read without the factors */
+    uint32_t
+        offset; /* shared memory: what the sum, or a diagonal, is multiplied by in the end, 64 floats for each stage and head */
+    uint32_t landed_offset; /* ... barriers of matrices that have come, one for each stage */
 };
 
 struct plan {
@@ -332,11 +352,12 @@ struct plan {
     uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
     uint8_t rounded
         [PLAN_MAX_VALUES]; /* of an operand that is a matrix times a vector: 1 + the vector, which is rounded (rounded.c) */
-    struct plan_deferral deferral; /* ... of which one multiplies sums (defer.c) */
-    uint32_t tiles;                /* of a warpgroup: of its heads, or some of one's */
-    uint32_t state_part;           /* columns of the state that are a left operand at a time */
-    bool overlaps_parts;           /* ... and the next ones while a product by them runs */
-    bool rounds_state;             /* in each step it is put to shared memory, rounded, for products of tiles across */
+    struct plan_ways ways; /* of a chunk (decayed.c): is there another one, and */
+    bool decayed;          /* ... is this plan's order of operations that? */
+    uint32_t tiles;        /* of a warpgroup: of its heads, or some of one's */
+    uint32_t state_part;   /* columns of the state that are a left operand at a time */
+    bool overlaps_parts;   /* ... and the next ones while a product by them runs */
+    bool rounds_state;     /* in each step it is put to shared memory, rounded, for products of tiles across */
     uint32_t own_stages,
         own_offset; /* matrices that have one stage each; shared memory for its barriers: loaded, left */
     bool apart;     /* outputs are put in buffers of their own: a stage is left while their stores read */
@@ -380,6 +401,8 @@ struct plan {
  * a search reckons with: it is not verified, for what is chosen is planned again. */
 bool plan_draft(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
+/* Of a plan that has another way of a chunk (decayed.c): the same row, whose operations are in the order of that. */
+bool plan_build_decayed(const struct plan *p, struct plan *decayed);
 bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 /* nest.c, place.c, pipeline.c, budget.c, rounds.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */

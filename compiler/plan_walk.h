@@ -14,8 +14,18 @@ bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, a
 /* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
 void plan_find_factors(struct plan *p);
 int plan_difference(const struct plan *p, const tg_stmt *s);
-void plan_find_deferral(struct plan *p); /* defer.c */
-void plan_find_rounded(struct plan *p);  /* rounded.c */
+bool plan_find_difference(struct plan *p); /* ... the vectors of the first such map; false: there is none */
+/* decayed.c: has a chunk another way? Of a map of positions by positions: it without its decay and scalars, what the other way's tile is. */
+void plan_find_ways(struct plan *p);
+/* ... do the warps that load multiply the matrix by its factors? */
+static inline bool plan_is_multiplied(const struct plan *p, uint32_t v)
+{
+    return p->ways.scales && p->values[v].space == SPACE_MATRIX && p->values[v].stmt < 0 &&
+           (p->values[v].offset == p->values[p->ways.matrices[0]].offset ||
+            p->values[v].offset == p->values[p->ways.matrices[1]].offset);
+}
+void plan_product_of_map(const tg_stmt *s, tg_stmt *product);
+void plan_find_rounded(struct plan *p); /* rounded.c */
 /* diagonal.c: is the sum along rows the diagonal of a, the product of both? */
 bool plan_is_diagonal(const struct plan *p, const struct op *op);
 void plan_find_diagonals(struct plan *p);
@@ -26,6 +36,7 @@ void plan_share_exponentials(struct plan *p);
 /* Is the value accumulators of a head times numbers of positions? And is v that for sums alone, which multiply by themselves? */
 struct plan_weight {
     uint32_t of, by; /* values */
+    int scalar;      /* ... and a scalar of the call; -1: none */
 };
 bool plan_is_weighted(const struct plan *p, const struct value *v, struct plan_weight *weight);
 bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);

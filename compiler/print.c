@@ -3,36 +3,68 @@
 #include "compiler/plan_thread.h"
 #include "compiler/plan_walk.h"
 
+#include <stdlib.h>
+
 static const char *const space_names[] = {
     "-",      "fragment", "on the fly", "shared",        "shared vector", "row registers",
     "thread", "uniform",  "channels",   "parts of a sum"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
-static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] = "commit",
-                                       [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
-                                       [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
-                                       [OP_NEST] = "nest",         [OP_END] = "end",
-                                       [OP_ZERO] = "zero",         [OP_COPY] = "copy",
-                                       [OP_ADDEND] = "addend",     [OP_BEGIN] = "begin",
-                                       [OP_SCALE] = "scale",       [OP_INIT] = "init",
-                                       [OP_ENTER] = "enter",       [OP_MAP] = "map",
-                                       [OP_SCAN] = "scan",         [OP_TOTAL] = "total",
-                                       [OP_CONTRACT] = "contract", [OP_ADD_UP] = "add up",
-                                       [OP_SOLVE] = "solve",       [OP_DOT] = "dot",
-                                       [OP_DECAY] = "decay",       [OP_WALK] = "walk",
-                                       [OP_COMPOSE] = "compose",   [OP_STORE] = "store",
-                                       [OP_LEAVE] = "leave",       [OP_MEET] = "meet",
-                                       [OP_TAKE] = "take",         [OP_PASS] = "pass on",
-                                       [OP_START] = "start",       [OP_KEEP] = "keep",
-                                       [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
-                                       [OP_ROWS] = "rows",         [OP_END_ROWS] = "end of rows",
-                                       [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
-                                       [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",           [OP_SEND] = "send",
-                                       [OP_RECEIVE] = "receive",   [OP_EXPECT] = "expect",
-                                       [OP_ARRIVE] = "arrive",     [OP_AWAIT] = "await",
-                                       [OP_FENCE] = "fence",       [OP_REST] = "rest",
+static const char *const op_names[] = {[OP_LOAD] = "load",
+                                       [OP_COMMIT] = "commit",
+                                       [OP_WAIT] = "wait",
+                                       [OP_BARRIER] = "barrier",
+                                       [OP_PROLOGUE] = "prologue",
+                                       [OP_ISSUE] = "issue",
+                                       [OP_NEST] = "nest",
+                                       [OP_END] = "end",
+                                       [OP_ZERO] = "zero",
+                                       [OP_COPY] = "copy",
+                                       [OP_ADDEND] = "addend",
+                                       [OP_BEGIN] = "begin",
+                                       [OP_SCALE] = "scale",
+                                       [OP_INIT] = "init",
+                                       [OP_ENTER] = "enter",
+                                       [OP_MAP] = "map",
+                                       [OP_SCAN] = "scan",
+                                       [OP_TOTAL] = "total",
+                                       [OP_CONTRACT] = "contract",
+                                       [OP_ADD_UP] = "add up",
+                                       [OP_SOLVE] = "solve",
+                                       [OP_DOT] = "dot",
+                                       [OP_DECAY] = "decay",
+                                       [OP_WALK] = "walk",
+                                       [OP_COMPOSE] = "compose",
+                                       [OP_STORE] = "store",
+                                       [OP_LEAVE] = "leave",
+                                       [OP_MEET] = "meet",
+                                       [OP_TAKE] = "take",
+                                       [OP_PASS] = "pass on",
+                                       [OP_START] = "start",
+                                       [OP_KEEP] = "keep",
+                                       [OP_TILES] = "tiles",
+                                       [OP_END_TILES] = "end of tiles",
+                                       [OP_ROWS] = "rows",
+                                       [OP_END_ROWS] = "end of rows",
+                                       [OP_HEADS] = "heads",
+                                       [OP_END_HEADS] = "end of heads",
+                                       [OP_WAYS] = "where decays are small",
+                                       [OP_END_WAYS] = "end of both ways",
+                                       [OP_FACTORS] = "factors",
+                                       [OP_PUT_OFF] = "put off the decay of",
+                                       [OP_CATCH_UP] = "catch up with the decay of",
+                                       [OP_MULTIPLY] = "multiply matrices",
+                                       [OP_CLEAR] = "clear",
+                                       [OP_FETCH] = "fetch",
+                                       [OP_PUT] = "put",
+                                       [OP_SEND] = "send",
+                                       [OP_RECEIVE] = "receive",
+                                       [OP_EXPECT] = "expect",
+                                       [OP_ARRIVE] = "arrive",
+                                       [OP_AWAIT] = "await",
+                                       [OP_FENCE] = "fence",
+                                       [OP_REST] = "rest",
                                        [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
@@ -42,6 +74,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_PRODUCT] = "product",
                                          [SYNC_PART] = "products before the last",
                                          [SYNC_STATE] = "state",
+                                         [SYNC_LANDED] = "matrices",
                                          [SYNC_FULL] = "full stage",
                                          [SYNC_EMPTY] = "empty stage",
                                          [SYNC_OPEN] = "stage open in the cluster",
@@ -112,8 +145,8 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
         tg_printf(w, " %s", sync_names[op->sync]);
     if (plan_is_diagonal(p, op))
         tg_printf(w, ", its diagonal");
-    if (op->kind == OP_MAP && p->deferral.any && op->v == p->deferral.map)
-        tg_printf(w, " where v%u is not deferred", p->deferral.weight);
+    if (op->kind == OP_MAP && p->decayed && op->v == p->ways.tile)
+        tg_printf(w, " without its decay");
     if (op->kind == OP_MAP && op->n)
         tg_printf(w, op->n == EXPONENTIALS_KEPT ? ", whose exponentials stay" : ", with the exponentials that stayed");
     if (op->kind == OP_FORGET)
@@ -157,6 +190,10 @@ static bool has_value(const struct op *op)
     case OP_END_ROWS:
     case OP_HEADS:
     case OP_END_HEADS:
+    case OP_WAYS:
+    case OP_END_WAYS:
+    case OP_FACTORS:
+    case OP_MULTIPLY:
     case OP_CLEAR:
     case OP_EXPECT:
     case OP_ARRIVE:
@@ -237,6 +274,36 @@ static void print_role(const struct plan *p, enum role_kind kind, const tg_write
     tg_printf(w, "\n");
 }
 
+static bool begins_part(const struct op *op)
+{
+    return op->kind == OP_NEST || op->kind == OP_TILES || op->kind == OP_ROWS || op->kind == OP_HEADS ||
+           op->kind == OP_WAYS;
+}
+
+static bool ends_part(const struct op *op)
+{
+    return op->kind == OP_END || op->kind == OP_END_TILES || op->kind == OP_END_ROWS || op->kind == OP_END_HEADS ||
+           op->kind == OP_END_WAYS;
+}
+
+/* What is done where decays are small. */
+static void print_decayed(const struct plan *p, int indent, const tg_writer *w)
+{
+    struct plan *decayed = malloc(sizeof *decayed);
+    bool inside = false;
+    if (decayed && plan_build_decayed(p, decayed))
+        for (uint32_t i = 0; i < decayed->n_ops; i++) {
+            const struct op *op = &decayed->ops[i];
+            inside &= op->kind != OP_END_WAYS;
+            indent -= inside && ends_part(op) ? 2 : 0;
+            if (inside)
+                print_op(decayed, op, indent, w);
+            inside |= op->kind == OP_WAYS;
+            indent += inside && begins_part(op) ? 2 : 0;
+        }
+    free(decayed);
+}
+
 void plan_print(const struct plan *p, const tg_writer *w)
 {
     tg_printf(w, "kernel %s: %u threads (%u x %u warps), %u bytes of shared memory, about %u registers\n", p->name,
@@ -252,10 +319,14 @@ void plan_print(const struct plan *p, const tg_writer *w)
             print_role(p, op->role, w);
             indent = 2;
         }
-        if (op->kind == OP_END || op->kind == OP_END_TILES || op->kind == OP_END_ROWS || op->kind == OP_END_HEADS)
+        if (ends_part(op))
             indent -= 2;
         print_op(p, op, indent, w);
-        if (op->kind == OP_NEST || op->kind == OP_TILES || op->kind == OP_ROWS || op->kind == OP_HEADS)
+        if (op->kind == OP_WAYS) {
+            print_decayed(p, indent, w);
+            tg_printf(w, "  %*sor else\n", indent, "");
+        }
+        if (begins_part(op))
             indent += 2;
     }
 }

@@ -4,7 +4,7 @@
  * would load and round them for itself; the warps that load do it once, in the vector's place, which nothing else reads. Where there
  * are several heads, for which four warps load: one would be late (bench/NOTES.md).
  *
- * requires: walk's spaces and heads; defer.c */
+ * requires: walk's spaces and heads */
 #include "compiler/plan.h"
 #include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
@@ -31,7 +31,7 @@ static int find_vector(const struct plan *p, uint32_t v)
 static bool is_read_elsewhere(const struct plan *p, uint32_t vector, uint32_t v)
 {
     const struct op *reader = plan_only_reader(p, vector);
-    return !reader || reader->v != v || (p->deferral.any && p->deferral.weight == vector);
+    return !reader || reader->v != v;
 }
 
 /* Do all products that take it have a loaded matrix on the left? */

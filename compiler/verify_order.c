@@ -24,7 +24,9 @@
  *   the state is put to where all groups have it, rounded, behind a barrier of all that follows all reads of what was there, by products
  *       and by the store of the output; that goes there behind one of the group that follows its product; and what a product of a tile
  *       across and a masked one has on the right is looked at before, and read by nobody meanwhile or behind that in its step
+ *   roles have no more registers than there are
  *   exponentials that a map takes are those of the map before it
+ *   where the other way of a chunk puts off decays, the state has caught up in each step before it is read, and behind the last
  *   a matrix that has a stage of its own is read between its being loaded and left, and loaded when it is left, once in every step
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once; the thread that
  *       stores leaves that of the step before once, when it has been read and before it stores again
@@ -85,7 +87,10 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     uint32_t n = 0;
     switch (op->kind) {
     case OP_MAP:
-        return reads_of_map(p, op->v, reads);
+        if (!p->decayed || op->v != p->ways.tile)
+            return reads_of_map(p, op->v, reads);
+        reads[n++] = p->ways.product;
+        return n;
     case OP_ADDEND:
     case OP_BEGIN:
         reads[n++] = op->a;
@@ -113,6 +118,9 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
         return n;
     case OP_ADD_UP:
         reads[n++] = op->v;
+        return n;
+    case OP_PUT_OFF:
+        reads[n++] = op->a;
         return n;
     case OP_COPY:
     case OP_SCAN:
@@ -214,6 +222,11 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const bool is_rounded = v == p->state && by_wgmma && p->rounds_state; /* as it was put */
     if ((c->flying >> v & 1) && !is_sum && !is_rounded)
         return order_broken(c, "reads what a product is still under way to");
+    if (v == p->state && c->owes_decay)
+        return order_broken(c, "reads a state that may not have caught up with its decay");
+    if (op->kind == OP_DOT && (op->flags & OP_AHEAD) && plan_is_loaded(&p->values[v]) &&
+        plan_is_owned(p, &p->values[v]) && !(c->fetched >> plan_first_of(p, v) & 1))
+        return order_broken(c, "a sum of what has not been fetched");
     if (c->next_part[v] && !is_sum)
         return order_broken(c, "reads a product by some columns of the state, and not by all");
     if ((c->parts >> v & 1) && op->kind != OP_ADD_UP && !is_sum)
@@ -540,8 +553,11 @@ static bool check_op(struct check *c, const struct op *op)
 {
     uint8_t reads[PLAN_MAX_OP_READS];
     const uint32_t n = plan_op_reads(c->p, op, reads);
-    if (op->kind == OP_NEST || op->kind == OP_END)
+    if (op->kind == OP_NEST || op->kind == OP_END) {
         c->in_loop = op->kind == OP_NEST;
+        c->owes_decay = c->p->ways.scales && !c->p->ways.decays_first;
+    }
+    c->owes_decay &= op->kind != OP_CATCH_UP;
     if (op->kind == OP_TILES || op->kind == OP_HEADS || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
         c->of_head = op->kind == OP_HEADS || (op->kind == OP_TILES && !c->p->sums_heads);
     if (op->kind == OP_ROWS || op->kind == OP_END_ROWS)
@@ -631,7 +647,19 @@ static bool check_role(const struct plan *p, enum role_kind role)
     return true;
 }
 
+/* A role waits for registers until others have left them; all of them are what the thread block was launched with. */
+static bool check_registers(const struct plan *p)
+{
+    const uint32_t blocks = p->resident ? p->resident : 1,
+                   all = p->target->registers_per_sm / blocks / p->threads / 8 * 8 * p->threads;
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < ROLE_N_KINDS; i++)
+        taken += 32 * p->roles[i].warps * p->roles[i].registers;
+    return taken <= all || order_broken(&(struct check){.p = p}, "roles that wait for more registers than there are");
+}
+
 bool plan_verify_order(const struct plan *p)
 {
-    return check_role(p, ROLE_LOAD) && (!p->has_makers || check_role(p, ROLE_MAKE)) && check_role(p, ROLE_WALK);
+    return check_registers(p) && check_role(p, ROLE_LOAD) && (!p->has_makers || check_role(p, ROLE_MAKE)) &&
+           check_role(p, ROLE_WALK);
 }

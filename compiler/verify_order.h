@@ -34,6 +34,9 @@ struct check {
     bool left_by_few;   /* ... now it has, where thread blocks are few */
     tg_bits loaded;     /* of the stage */
     bool in_stage, in_loop, expects, has_barrier;
+    bool factors, expects_landed, landed,
+        multiplied;      /* what is made of vectors, and matrices that are multiplied by it before the stage is full */
+    bool owes_decay;     /* the state, to the chunk before */
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     tg_bits ready,
         sent;       /* outputs: the other thread block knows that the place of its part is free; ours is under way */

@@ -53,15 +53,37 @@ static bool check_own_stage(struct check *c, const struct op *op)
     return true;
 }
 
+/* Matrices are multiplied when they have come, and before others may read them. */
+static bool check_multiplied(struct check *c, const struct op *op)
+{
+    if (op->kind == OP_AWAIT && op->sync == SYNC_EMPTY)
+        c->factors = c->expects_landed = c->landed = c->multiplied = false;
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && plan_is_multiplied(c->p, op->v) && !c->expects_landed)
+        return order_broken(c, "a load of what is multiplied, which is not waited for");
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && c->p->values[op->v].space == SPACE_VECTOR && c->factors)
+        return order_broken(c, "a vector that comes behind what is made of them");
+    c->factors |= op->kind == OP_FACTORS;
+    if (op->kind == OP_AWAIT && op->sync == SYNC_LANDED && !c->expects_landed)
+        return order_broken(c, "waits for matrices whose bytes nobody expects");
+    c->landed |= op->kind == OP_AWAIT && op->sync == SYNC_LANDED;
+    if (op->kind == OP_MULTIPLY && !(c->landed && c->factors))
+        return order_broken(c, "multiplies matrices that may not have come, or by what is not there");
+    c->multiplied |= op->kind == OP_MULTIPLY;
+    return op->kind != OP_ARRIVE || op->sync != SYNC_FULL || op->role != ROLE_LOAD ||
+           ((c->factors || c->p->heads == 1) && (c->multiplied || !c->p->ways.scales)) ||
+           order_broken(c,
+                        "a stage is full without what is made of its vectors, or without the factors of its matrices");
+}
+
 bool order_check_ring(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
-    if (!check_own_stage(c, op))
+    if (!check_own_stage(c, op) || !check_multiplied(c, op))
         return false;
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD && is_under_output(c, op->v))
         return order_broken(c, "a load to where an output is, or a store still reads");
     if (op->kind == OP_EXPECT)
-        c->expects = true;
+        *(op->sync == SYNC_LANDED ? &c->expects_landed : &c->expects) = true;
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD &&
         ((order_own_stage(p, op->v) ? !(c->there >> order_own_stage(p, op->v) & 1) : !c->in_stage) ||
          (c->loaded >> op->v & 1) || (p->values[op->v].space == SPACE_MATRIX && !c->expects)))

@@ -371,11 +371,13 @@ bool pass_walk(struct plan *p)
     find_makers(p);
     if (!walk_check_rows(p))
         return false;
+    plan_find_ways(p);
     plan_find_factors(p);
-    plan_find_deferral(p);
     plan_find_rounded(p);
     p->registers = registers_of(p);
     walk_place_shared(p);
+    if (p->decayed && p->own_heads) /* the heads of a group have one together */
+        p->values[p->ways.tile].by_head = false;
     p->resident = walk_resident(p);
     if (p->shared_bytes <= p->target->shared_optin)
         return true;

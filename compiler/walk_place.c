@@ -254,10 +254,13 @@ static void place_all(struct plan *p, uint32_t single)
     p->rest_offset = p->shared_bytes;
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
     p->factors_offset = p->shared_bytes;
-    p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
-    p->deferral.offset = round_up(p->shared_bytes, 16);
-    if (p->deferral.any)
-        p->shared_bytes = p->deferral.offset + 4u * WALK_TILE * p->nests[0].stages * p->heads;
+    p->shared_bytes += p->factors || p->ways.any ? 4u * p->nests[0].stages * p->heads : 0;
+    p->ways.landed_offset = round_up(p->shared_bytes, 16);
+    if (p->ways.any)
+        p->shared_bytes = p->ways.landed_offset + 8u * p->nests[0].stages * p->ways.scales;
+    p->ways.offset = p->shared_bytes;
+    if (p->ways.any && (!p->ways.scales || p->ways.undoes))
+        p->shared_bytes += 4u * WALK_TILE * p->heads * p->nests[0].stages;
     p->made_offset = round_up(p->shared_bytes, 8);
     p->hands = can_hand(p);
     if (p->has_makers || p->hands)

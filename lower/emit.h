@@ -278,7 +278,7 @@ struct expression {
     int kept_at; /* ... where they are */
     bool keeps;  /* ... this is the first of the two */
     const LLVMValueRef
-        *deferred; /* what the sum of compiler/defer.c is read times, by classes of rows; NULL: it is not read */
+        *multipliers; /* what the sum of compiler/decayed.c is read times, by classes of rows; NULL: it is not read */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */

@@ -199,8 +199,8 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     switch (v->space) {
     case SPACE_FRAGMENT: {
         LLVMValueRef element = get(e, e->f32, e->registers[i][at->self_index]);
-        const bool is_deferred = x->deferred && i == e->p->deferral.sum;
-        return (struct pair){is_deferred ? LLVMBuildFMul(e->b, element, x->deferred[at->row_class], "") : element,
+        const bool is_multiplied = x->multipliers && i == e->p->ways.sum;
+        return (struct pair){is_multiplied ? LLVMBuildFMul(e->b, element, x->multipliers[at->row_class], "") : element,
                              NULL};
     }
     case SPACE_MATRIX:
@@ -365,8 +365,8 @@ static struct pair *memo_of(struct expression *x, uint32_t i, uint32_t by, const
 /* Is the multiplication by a scalar in the number already by which the sum was multiplied? */
 static bool is_multiplied(const struct expression *x, const struct plan *p, const tg_x *code)
 {
-    return x->deferred && p->deferral.scale >= 0 && code->op == TG_X_MUL && code - x->stmt->expr >= 2 &&
-           code[-2].op == TG_X_TILE && plan_find(p, code[-2].operand, x->out->nest) == p->deferral.sum;
+    return x->multipliers && p->ways.scale >= 0 && code->op == TG_X_MUL && code - x->stmt->expr >= 2 &&
+           code[-2].op == TG_X_TILE && plan_find(p, code[-2].operand, x->out->nest) == p->ways.sum;
 }
 
 /* Elements of accumulators on warpgroups: a product and a sum in one instruction, rounded once. */
@@ -386,23 +386,15 @@ static bool is_factored(const struct expression *x, uint32_t i)
     return x->factored && (int)i == x->factored;
 }
 
-/* Of the two factors that make a difference of positions the one that is not deferred; NULL: none is. */
-static const struct term *early_factor(const struct plan *p, const struct expression *x, uint32_t i,
-                                       const struct term *a, const struct term *b)
-{
-    return !p->deferral.any || !is_factored(x, i) ? NULL : p->deferral.of_rows ? b : a;
-}
-
 /* What code i makes of its operands. */
 static struct pair evaluate(struct emit *e, const struct expression *x, uint32_t i, const struct term *a,
                             const struct term *b, const struct element_at *at)
 {
     const tg_x *code = &x->stmt->expr[i];
-    const struct term *early = early_factor(e->p, x, i, a, b);
     if (code->op == TG_X_TILE)
         return fetch(e, x, code->operand, at);
     if (is_factored(x, i))
-        return early ? early->x : (struct pair){LLVMBuildFMul(e->b, a->x.hi, b->x.hi, ""), NULL};
+        return (struct pair){LLVMBuildFMul(e->b, a->x.hi, b->x.hi, ""), NULL};
     if ((i > 0 && is_factored(x, i - 1)) || is_multiplied(x, e->p, code)) /* the factors are exponentials */
         return a->x;
     if (x->kept && (int)i == x->kept_at && !x->keeps)
@@ -417,11 +409,8 @@ static void describe(struct emit *e, const struct expression *x, uint32_t i, con
                      struct term *result)
 {
     const tg_x *code = &x->stmt->expr[i];
-    const struct term *early = early_factor(e->p, x, i, a, b);
     result->split = (a ? a->split : 0) | (b ? b->split : 0);
     result->by = (a ? a->by : 0) | (b ? b->by : 0) | (is_mask(code->op) ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
-    if (early)
-        result->by = early->by;
     if (code->op != TG_X_TILE)
         return;
     const int v = plan_find(e->p, code->operand, x->out->nest);

@@ -4,6 +4,9 @@
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* ---- the loop over the chunks ---- */
 
 /* What the ring's round has come to: twice its stages, so that stage and parity are in one register. */
@@ -170,6 +173,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_EMPTY:
         await_stage(e, w, op->sync == SYNC_EMPTY);
         break;
+    case SYNC_LANDED:
+        mbarrier_wait(e, landed_address(e, w->stage), LLVMBuildXor(e->b, w->parity, imm(e, 1), ""));
+        break;
     case SYNC_LOADED:
     case SYNC_LEFT:
         mbarrier_wait(e, own_barrier(e, op->v, op->sync == SYNC_LEFT), own_parity(e, w, op));
@@ -227,12 +233,6 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
     if (op->sync == SYNC_BEHIND) {
         leave_behind(e, w);
         return;
-    }
-    if (op->role == ROLE_LOAD && op->sync == SYNC_FULL) {
-        producer_wait(e);
-        sync_warp(e); /* what other lanes have loaded is there */
-        producer_factors(e, w);
-        producer_round(e, w);
     }
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);
@@ -369,23 +369,44 @@ static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- the interpreter ---- */
 
-static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,       [OP_INIT] = walk_init,
-                                                     [OP_ENTER] = walk_enter,     [OP_LEAVE] = walk_leave,
-                                                     [OP_MEET] = walk_meet,       [OP_START] = walk_start,
-                                                     [OP_KEEP] = walk_keep,       [OP_NEST] = begin_chunks,
-                                                     [OP_END] = end_chunks,       [OP_CLEAR] = walk_clear,
-                                                     [OP_FETCH] = walk_fetch,     [OP_CONTRACT] = walk_product,
-                                                     [OP_DOT] = walk_dot,         [OP_ADDEND] = walk_addend,
-                                                     [OP_MAP] = walk_make,        [OP_BEGIN] = walk_begin_sum,
-                                                     [OP_SCALE] = walk_scale,     [OP_COPY] = walk_copy,
-                                                     [OP_DECAY] = walk_decay,     [OP_PUT] = walk_put,
-                                                     [OP_SEND] = cluster_send,    [OP_RECEIVE] = cluster_receive,
-                                                     [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect,
-                                                     [OP_AWAIT] = walk_await,     [OP_ARRIVE] = walk_arrive,
-                                                     [OP_BARRIER] = walk_barrier, [OP_FENCE] = walk_fence,
-                                                     [OP_FORGET] = walk_forget,   [OP_ADD_UP] = walk_add_up,
-                                                     [OP_TOTAL] = walk_total,     [OP_REST] = walk_rest,
-                                                     [OP_TAKE] = walk_take,       [OP_PASS] = walk_pass};
+static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,
+                                                     [OP_INIT] = walk_init,
+                                                     [OP_ENTER] = walk_enter,
+                                                     [OP_LEAVE] = walk_leave,
+                                                     [OP_MEET] = walk_meet,
+                                                     [OP_START] = walk_start,
+                                                     [OP_KEEP] = walk_keep,
+                                                     [OP_NEST] = begin_chunks,
+                                                     [OP_END] = end_chunks,
+                                                     [OP_CLEAR] = walk_clear,
+                                                     [OP_FETCH] = walk_fetch,
+                                                     [OP_CONTRACT] = walk_product,
+                                                     [OP_DOT] = walk_dot,
+                                                     [OP_ADDEND] = walk_addend,
+                                                     [OP_MAP] = walk_make,
+                                                     [OP_BEGIN] = walk_begin_sum,
+                                                     [OP_SCALE] = walk_scale,
+                                                     [OP_COPY] = walk_copy,
+                                                     [OP_DECAY] = walk_decay,
+                                                     [OP_PUT] = walk_put,
+                                                     [OP_SEND] = cluster_send,
+                                                     [OP_RECEIVE] = cluster_receive,
+                                                     [OP_STORE] = walk_to_memory,
+                                                     [OP_EXPECT] = producer_expect,
+                                                     [OP_AWAIT] = walk_await,
+                                                     [OP_ARRIVE] = walk_arrive,
+                                                     [OP_BARRIER] = walk_barrier,
+                                                     [OP_FENCE] = walk_fence,
+                                                     [OP_FORGET] = walk_forget,
+                                                     [OP_ADD_UP] = walk_add_up,
+                                                     [OP_TOTAL] = walk_total,
+                                                     [OP_REST] = walk_rest,
+                                                     [OP_TAKE] = walk_take,
+                                                     [OP_PASS] = walk_pass,
+                                                     [OP_PUT_OFF] = walk_put_off,
+                                                     [OP_CATCH_UP] = walk_catch_up,
+                                                     [OP_FACTORS] = producer_factors,
+                                                     [OP_MULTIPLY] = producer_multiply};
 
 /* What neighbours under one guard share. */
 struct guarded {
@@ -437,7 +458,50 @@ static bool is_left_out(const struct emit *e, const struct walk *w, const struct
     return (op->guard == GUARD_FIRST && w->tile > 0) || (op->guard == GUARD_LAST && w->tile + 1 < e->p->tiles);
 }
 
-static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
+static void emit_operations(struct emit *e, struct walk *w, enum role_kind role, uint32_t begin, uint32_t end);
+
+static uint32_t find_op(const struct plan *p, enum op_kind kind)
+{
+    uint32_t i = 0;
+    while (p->ops[i].kind != kind)
+        i++;
+    return i;
+}
+
+/* One of the two ways of a chunk, of whichever plan; what is known behind it is what was known before. */
+static void emit_way(struct emit *e, const struct walk *walk, const struct plan *p, LLVMBasicBlockRef at,
+                     LLVMBasicBlockRef after)
+{
+    struct walk w = *walk;
+    const struct plan *outside = e->p;
+    const struct place place = e->at;
+    const struct thread_place thread = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
+    LLVMValueRef slots[PLAN_MAX_VALUES];
+    memcpy(slots, e->slot, sizeof slots);
+    LLVMPositionBuilderAtEnd(e->b, at);
+    e->p = p;
+    emit_operations(e, &w, ROLE_WALK, find_op(p, OP_WAYS) + 1, find_op(p, OP_END_WAYS));
+    LLVMBuildBr(e->b, after);
+    e->p = outside;
+    e->at = place;
+    e->tid = thread.tid, e->lane = thread.lane, e->warp = thread.warp;
+    e->quad_row = thread.quad_row, e->quad_column = thread.quad_column;
+    memcpy(e->slot, slots, sizeof slots);
+}
+
+static void emit_ways(struct emit *e, const struct walk *w)
+{
+    LLVMBasicBlockRef decayed = LLVMAppendBasicBlockInContext(e->context, e->function, "decayed"),
+                      exact = LLVMAppendBasicBlockInContext(e->context, e->function, "exact"),
+                      after = LLVMAppendBasicBlockInContext(e->context, e->function, "behind");
+    LLVMBuildCondBr(e->b, walk_is_decayed(e, w), decayed, exact);
+    emit_way(e, w, w->decayed, decayed, after);
+    emit_way(e, w, e->p, exact, after);
+    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+static void emit_operations(struct emit *e, struct walk *w, enum role_kind role, uint32_t begin, uint32_t end)
 {
     const struct plan *p = e->p;
     struct guarded guarded = {0};
@@ -445,10 +509,15 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
     const bool own = p->own_heads;
     const uint32_t looped = own ? p->heads / p->groups : p->heads; /* of the group, or of all */
     enum guard guard = GUARD_ALWAYS;
-    for (uint32_t i = 0; i < p->n_ops; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &p->ops[i];
         if (op->role != role || is_left_out(e, w, op))
             continue;
+        if (op->kind == OP_WAYS) {
+            emit_ways(e, w);
+            i = find_op(p, OP_END_WAYS);
+            continue;
+        }
         if (op->guard != guard) {
             end_guard(e, w, &guarded);
             guarded = begin_guard(e, w, op->guard);
@@ -476,9 +545,14 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
         if (p->ops[i].kind == OP_TILES || p->ops[i].kind == OP_HEADS)
             find_own_slots(e, w);
         if (p->ops[i].kind == OP_HEADS)
-            w->factored = p->factors ? walk_has_factors(e, w) : NULL;
+            w->factored = p->factors ? walk_has_factors(e, w, e->at.start[TG_MEMBER], 1) : NULL;
     }
     end_guard(e, w, &guarded);
+}
+
+static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
+{
+    emit_operations(e, w, role, 0, e->p->n_ops);
 }
 
 static void init_barriers(struct emit *e)
@@ -490,6 +564,8 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), true),
                       (p->lags ? 129 : 128) * p->groups + (p->has_makers ? 128 : 0));
     }
+    for (uint32_t s = 0; p->ways.scales && s < p->nests[0].stages; s++)
+        mbarrier_init(e, landed_address(e, imm(e, s)), 1);
     for (uint32_t i = 0; i < p->own_stages; i++)
         for (uint32_t left = 0; left < 2; left++)
             mbarrier_init(e, shared_address(e, imm(e, p->own_offset + 16 * i + 8 * left)),
@@ -583,5 +659,11 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
         emit_bases(e, batch, head);
     }
     begin_group(e, &w, &p->roles[ROLE_WALK], true);
+    struct plan *decayed = p->ways.any ? malloc(sizeof *decayed) : NULL;
+    if (decayed && plan_build_decayed(p, decayed))
+        w.decayed = decayed;
+    for (uint32_t i = 0; i < p->heads && p->ways.scales && !p->ways.decays_first; i++)
+        set(e, w.put_off[i] = local(e, e->f32, "put_off"), real(e, 1));
     emit_role(e, &w, ROLE_WALK);
+    free(decayed);
 }

@@ -2,7 +2,8 @@
  *
  *   walk.c           roles, the interpreter of what they execute, the loop over the chunks
  *   walk_producer.c  tensor maps and vectors into the ring
- *   walk_factors.c   exponentials of differences between positions by factors
+ *   walk_factors.c   exponentials of differences between positions by factors; factors of left operands
+ *   walk_decayed.c   the other way of a chunk, with what it decays by in operands
  *   walk_product.c   products, the elements of their accumulators
  *   walk_output.c    maps of these elements; tiles to shared memory and to memory
  *   walk_state.c     the state, from memory and to memory
@@ -23,6 +24,7 @@
 #include "compiler/plan_walk.h"
 #include "lower/emit.h"
 
+enum { HALVES_OF_TILE = WALK_TILE / 32, MOST_HEADS = 4 /* of 64 columns at least, which 128 registers have */ };
 enum { ALL_GROUPS = 1 }; /* number of the barrier of all that walk; a group's own: 2 and on */
 
 /* ---- wgmma.c: instructions. Addresses in shared memory are i32. --------------------------------------------- */
@@ -106,7 +108,11 @@ struct walk {
     uint32_t tile;                        /* being emitted, of the group's */
     uint32_t column_head;                 /* ... and of the heads that the state has side by side in its columns */
     LLVMValueRef factored;                /* i1, the same in all lanes: are its vectors factors? NULL: they never are */
-    LLVMValueRef kept[WALK_TILE / 2];     /* exponentials that stay for the next map (enum exponentials) */
+    LLVMValueRef put_off[MOST_HEADS];     /* decays of heads that were put off; 1: none */
+    const struct plan *decayed;           /* the plan of the other way of a chunk; NULL: there is none */
+    LLVMValueRef multipliers
+        [2][HALVES_OF_TILE]; /* ... of the warp that loads: its head's factors of both matrices, twice in a word */
+    LLVMValueRef kept[WALK_TILE / 2]; /* exponentials that stay for the next map (enum exponentials) */
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
@@ -117,6 +123,8 @@ struct walk {
     uint32_t ahead;           /* products of the next head that are under way with this one's */
     LLVMValueRef columns[16]; /* of the head before: sums of columns that lanes have parts of */
     const struct op *summed;  /* ... which is what makes them; NULL: there are none */
+    LLVMValueRef
+        so_far[2]; /* ... and what they are of all heads before, where accumulators are a sum over heads already */
     struct addends addends;
     const struct op *addend;             /* what the next sum of the state adds to its product; NULL: nothing */
     LLVMValueRef place[PLAN_MAX_VALUES]; /* where the group's part of an output was put */
@@ -140,7 +148,6 @@ emit_walk_op producer_load;
 emit_walk_op producer_store;
 /* One lane goes on, if a step had the stage before, and that is the step: the block where all others do. */
 LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w);
-void producer_wait(struct emit *e); /* for vectors that are on their way */
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
                LLVMValueRef at[5]);
@@ -164,14 +171,26 @@ void end_one_of_rows(struct emit *e, LLVMBasicBlockRef after);
 emit_walk_op walk_add_up;
 
 /* ---- walk_factors.c ---------------------------------------------------------------------------------------------- */
-void producer_factors(struct emit *e, const struct walk *w); /* of vectors that have arrived in the stage */
-/* What multiplies the sum at a position in the end, of the head that what follows is of (compiler/defer.c). */
-LLVMValueRef walk_deferred(struct emit *e, const struct walk *w, LLVMValueRef position);
-/* Factors of left operands, in 16 bits (compiler/rounded.c): made of the vectors that have arrived in the stage; a word of those of a
- * position, even, and the next one. */
-void producer_round(struct emit *e, const struct walk *w);
+emit_walk_op producer_factors; /* of the vectors of several heads that are on their way */
+/* Of the slot of a head: the logs of both vectors' factors, the lane's element of each half of the positions; they refer to two parts of a
+ * number, or, NULL, to the first vector's middle. i1, the same in all lanes: may they be factors? For those who walk. */
+LLVMValueRef head_logs(struct emit *e, LLVMValueRef slot, const LLVMValueRef *reference,
+                       LLVMValueRef logs[2][HALVES_OF_TILE]);
+void put_flag(struct emit *e, const struct walk *w, LLVMValueRef head, LLVMValueRef has_factors);
+/* Factors of left operands, in 16 bits (compiler/rounded.c): a word of those of a position, even, and the next one. */
 LLVMValueRef walk_rounded(struct emit *e, uint32_t operand, uint32_t column_class);
-LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w); /* i1: of the head that what follows is of */
+/* i1, the same in all lanes: have so many heads, from the first on, factors? */
+LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w, LLVMValueRef first, uint32_t heads);
+
+/* ---- walk_decayed.c ---------------------------------------------------------------------------------------------- */
+void producer_find_ways(struct emit *e, struct walk *w); /* says which heads have factors; numbers that multiply sums */
+emit_walk_op producer_multiply;                          /* both matrices, if all heads have */
+LLVMValueRef landed_address(struct emit *e, LLVMValueRef stage); /* the barrier of matrices that have come */
+LLVMValueRef walk_is_decayed(struct emit *e,
+                             const struct walk *w); /* i1, the same in all lanes: is the chunk done in that way? */
+/* What multiplies the sum at a position in the end, of the head that what follows is of; or, of matrices that have their factors, what undoes
+ * both. */
+LLVMValueRef walk_multiplier(struct emit *e, const struct walk *w, LLVMValueRef position);
 
 /* ---- walk_product.c ---------------------------------------------------------------------------------------------- */
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
@@ -221,7 +240,7 @@ LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_
 emit_walk_op walk_fetch, walk_scale; /* a left operand; that of a product into the state, ahead */
 emit_walk_op walk_product;           /* issues it */
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
-emit_walk_op walk_decay;
+emit_walk_op walk_decay, walk_put_off, walk_catch_up;
 LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position);
 emit_walk_op walk_begin_sum; /* issues the first part of the product that the next one sums up */
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept, in two sums;

@@ -1,12 +1,11 @@
 /* lower/walk_factors.c - exponentials of differences between positions by factors (compiler/factor.c): the warps that load make
- * them of the vectors of a stage, in their places, and say for each head whether they have. Where the factor of one of the positions
- * multiplies a sum (compiler/defer.c), it goes to a place of its own. */
+ * them of the vectors of a stage, in their places, and say for each head whether they have. Factors of left operands in 16 bits. */
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 #include <stdlib.h>
 
-enum { LANES = 32, HALVES = WALK_TILE / LANES, MIDDLE = WALK_TILE / 2 - 1, LARGEST = 60 /* of a factor's log */ };
+enum { LANES = 32, MIDDLE = WALK_TILE / 2 - 1, LARGEST = 60 /* of a factor's log */ };
 
 static LLVMValueRef flag_address(struct emit *e, const struct walk *w, LLVMValueRef head)
 {
@@ -30,22 +29,6 @@ static LLVMValueRef from_lane(struct emit *e, LLVMValueRef x, uint32_t lane)
     return call(e, "llvm.nvvm.shfl.sync.idx.f32", NULL, 0, args, 4);
 }
 
-/* What the logs of a head refer to: a number of its chunk, or 0, where a factor is deferred; else the first vector's element in the
- * middle, which one of the lanes has in x. */
-static void find_reference(struct emit *e, LLVMValueRef slot, const LLVMValueRef x[2], LLVMValueRef reference[2])
-{
-    const struct plan_deferral *d = &e->p->deferral;
-    const struct value *number = d->reference < 0 ? NULL : &e->p->values[d->reference];
-    reference[0] = reference[1] = real(e, 0);
-    for (uint32_t i = 0; !d->any && i < 2; i++)
-        reference[i] = from_lane(e, x[i], MIDDLE);
-    if (!d->any || !number)
-        return;
-    LLVMValueRef from = slot_address(e, number, slot);
-    for (uint32_t i = 0; i < tg_dtype_bytes(number->dtype) / 4; i++)
-        reference[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, imm(e, 4 * i)), "");
-}
-
 static LLVMValueRef difference(struct emit *e, const LLVMValueRef a[2], const LLVMValueRef b[2])
 {
     return LLVMBuildFAdd(e->b, LLVMBuildFSub(e->b, a[0], b[0], ""), LLVMBuildFSub(e->b, a[1], b[1], ""), "");
@@ -57,71 +40,56 @@ static LLVMValueRef is_small(struct emit *e, LLVMValueRef x)
     return LLVMBuildFCmp(e->b, LLVMRealOLE, call(e, "llvm.fabs", &e->f32, 1, &x, 1), real(e, LARGEST), "");
 }
 
-static LLVMValueRef deferred_address(struct emit *e, LLVMValueRef slot, LLVMValueRef position)
+LLVMValueRef head_logs(struct emit *e, LLVMValueRef slot, const LLVMValueRef *reference,
+                       LLVMValueRef logs[2][HALVES_OF_TILE])
 {
-    LLVMValueRef first = add(e, imm(e, e->p->deferral.offset), mul(e, slot, imm(e, 4 * WALK_TILE)));
-    return byte_offset(e, e->arena, add(e, first, mul(e, position, imm(e, 4))));
-}
-
-/* Is it the factor of the first vector, or of the second? */
-static bool is_deferred(const struct plan *p, uint32_t k)
-{
-    return p->deferral.any && p->deferral.of_rows == (k == 0);
-}
-
-/* What the sum of a head is multiplied by, for each position. */
-static void put_deferred(struct emit *e, LLVMValueRef slot, LLVMValueRef has_factors)
-{
-    const struct plan_deferral *d = &e->p->deferral;
-    LLVMValueRef weights = slot_address(e, &e->p->values[d->weight], slot);
-    for (uint32_t half = 0; half < HALVES; half++) {
-        LLVMValueRef position = add(e, e->lane, imm(e, half * LANES)),
-                     weight = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, weights, mul(e, position, imm(e, 4))), ""),
-                     by = choose(e, has_factors, weight, real(e, 1));
-        if (d->scale >= 0)
-            by = LLVMBuildFMul(e->b, by, argument(e, TG_ARG_SCALAR, (uint32_t)d->scale, 0), "");
-        LLVMBuildStore(e->b, by, deferred_address(e, slot, position));
+    const struct plan *p = e->p;
+    const uint32_t vectors[] = {p->factor_rows, p->factor_columns};
+    LLVMValueRef middle[2], small = NULL;
+    for (uint32_t k = 0; k < 2; k++) {
+        LLVMValueRef from = slot_address(e, &p->values[vectors[k]], slot);
+        for (uint32_t half = 0; half < HALVES_OF_TILE; half++) {
+            LLVMValueRef x[2];
+            load_gate(e, from, half, x);
+            for (uint32_t i = 0; i < 2 && !reference && k == 0 && half == 0; i++)
+                middle[i] = from_lane(e, x[i], MIDDLE);
+            const LLVMValueRef *to = reference ? reference : middle;
+            logs[k][half] = k == 0 ? difference(e, x, to) : difference(e, to, x);
+            small = both(e, small, is_small(e, logs[k][half]));
+        }
     }
+    LLVMValueRef args[] = {imm(e, -1), small};
+    return call(e, "llvm.nvvm.vote.all.sync", NULL, 0, args, 2);
 }
 
-/* Both vectors of a head. All lanes have read theirs before any writes: a vote alone does not order that. */
+void put_flag(struct emit *e, const struct walk *w, LLVMValueRef head, LLVMValueRef has_factors)
+{
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    LLVMBuildStore(e->b, LLVMBuildZExt(e->b, has_factors, e->i32, ""), flag_address(e, w, head));
+    end_if(e, after);
+}
+
+/* Both vectors of a head, in their places. All lanes have read theirs before any writes: a vote alone does not order that. */
 static void make_factors(struct emit *e, const struct walk *w, LLVMValueRef head)
 {
     const struct plan *p = e->p;
     const uint32_t vectors[] = {p->factor_rows, p->factor_columns};
-    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, p->heads)), head), at[2], logs[2][HALVES], reference[2],
-                 small = NULL;
-    for (uint32_t k = 0; k < 2; k++) {
-        at[k] = slot_address(e, &p->values[vectors[k]], slot);
-        for (uint32_t half = 0; half < HALVES; half++) {
-            LLVMValueRef x[2];
-            load_gate(e, at[k], half, x);
-            if (k == 0 && half == 0)
-                find_reference(e, slot, x, reference);
-            logs[k][half] = k == 0 ? difference(e, x, reference) : difference(e, reference, x);
-            small = both(e, small, is_small(e, logs[k][half]));
-        }
-    }
-    LLVMValueRef args[] = {imm(e, -1), small}, all = call(e, "llvm.nvvm.vote.all.sync", NULL, 0, args, 2);
+    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, p->heads)), head), logs[2][HALVES_OF_TILE],
+                 all = head_logs(e, slot, NULL, logs);
     sync_warp(e);
     LLVMBasicBlockRef after = begin_if(e, all);
     for (uint32_t k = 0; k < 2; k++)
-        for (uint32_t half = 0; half < HALVES && !is_deferred(p, k); half++)
+        for (uint32_t half = 0; half < HALVES_OF_TILE; half++)
             LLVMBuildStore(e->b, exp2_approx(e, logs[k][half]),
-                           byte_offset(e, at[k], mul(e, add(e, e->lane, imm(e, half * LANES)), imm(e, 4))));
+                           byte_offset(e, slot_address(e, &p->values[vectors[k]], slot),
+                                       mul(e, add(e, e->lane, imm(e, half * LANES)), imm(e, 4))));
     end_if(e, after);
-    if (p->deferral.any)
-        put_deferred(e, slot, all);
-    after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-    LLVMBuildStore(e->b, LLVMBuildZExt(e->b, all, e->i32, ""), flag_address(e, w, head));
-    end_if(e, after);
+    put_flag(e, w, head, all);
 }
 
-void producer_factors(struct emit *e, const struct walk *w)
+static void make_all_factors(struct emit *e, const struct walk *w)
 {
     const struct role *role = &e->p->roles[ROLE_LOAD];
-    if (!e->p->factors)
-        return;
     LLVMValueRef head;
     const struct counted l = loop_from(e, sub(e, e->warp, imm(e, role->first_warp)), imm(e, e->p->heads), &head);
     make_factors(e, w, head);
@@ -129,16 +97,14 @@ void producer_factors(struct emit *e, const struct walk *w)
     sync_warp(e);
 }
 
-LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w)
+LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w, LLVMValueRef first, uint32_t heads)
 {
-    LLVMValueRef flag = LLVMBuildLoad2(e->b, e->i32, flag_address(e, w, e->at.start[TG_MEMBER]), "");
-    return LLVMBuildICmp(e->b, LLVMIntNE, uniform(e, flag), imm(e, 0), "");
-}
-
-LLVMValueRef walk_deferred(struct emit *e, const struct walk *w, LLVMValueRef position)
-{
-    LLVMValueRef slot = add(e, mul(e, w->stage, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
-    return LLVMBuildLoad2(e->b, e->f32, deferred_address(e, slot, position), "");
+    LLVMValueRef all = NULL;
+    for (uint32_t i = 0; i < heads; i++) {
+        LLVMValueRef flag = LLVMBuildLoad2(e->b, e->i32, flag_address(e, w, add(e, first, imm(e, i))), "");
+        all = all ? LLVMBuildAnd(e->b, all, flag, "") : flag;
+    }
+    return LLVMBuildICmp(e->b, LLVMIntNE, uniform(e, all), imm(e, 0), "");
 }
 
 /* ---- factors of left operands (compiler/rounded.c) ---- */
@@ -163,7 +129,7 @@ static void round_pair(struct emit *e, const struct value *operand, uint32_t vec
     LLVMBuildStore(e->b, word, byte_offset(e, to, mul(e, e->lane, imm(e, 4))));
 }
 
-void producer_round(struct emit *e, const struct walk *w)
+static void round_all(struct emit *e, const struct walk *w)
 {
     const struct plan *p = e->p;
     const struct role *role = &p->roles[ROLE_LOAD];
@@ -185,4 +151,20 @@ LLVMValueRef walk_rounded(struct emit *e, uint32_t operand, uint32_t column_clas
     LLVMValueRef slot = e->slot[vector] ? e->slot[vector] : imm(e, 0),
                  at = mul(e, tile_column(e, column_class), imm(e, 2));
     return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, slot_address(e, &e->p->values[vector], slot), at), "");
+}
+
+void producer_factors(struct emit *e, struct walk *w, const struct op *op)
+{
+    (void)op;
+    call0(e, "llvm.nvvm.cp.async.commit.group");
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+    sync_warp(e); /* what other lanes have loaded is there */
+    if (e->p->factors)
+        make_all_factors(e, w);
+    if (e->p->ways.any)
+        producer_find_ways(e, w);
+    LLVMBasicBlockRef after = e->p->ways.scales ? begin_if(e, LLVMBuildNot(e->b, walk_is_decayed(e, w), "")) : NULL;
+    round_all(e, w);
+    if (after)
+        end_if(e, after);
 }

@@ -54,14 +54,14 @@ static bool is_masked_when_put(const struct plan *p, const struct op *op)
 }
 
 /* What the sum among what the map reads is multiplied by, for each of the lane's positions; does it read it? */
-static bool load_deferred(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef by[WALK_TILE / 4])
+static bool load_multipliers(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef by[WALK_TILE / 4])
 {
     uint8_t reads[PLAN_MAX_OP_READS];
-    const struct plan_deferral *d = &e->p->deferral;
-    if (!d->any || !memchr(reads, d->sum, plan_op_reads(e->p, op, reads)))
+    const struct plan *p = e->p;
+    if (!p->decayed || p->ways.scales || !memchr(reads, p->ways.sum, plan_op_reads(p, op, reads)))
         return false;
     for (uint32_t c = 0; c < WALK_TILE / 4; c++)
-        by[c] = walk_deferred(e, w, tile_column(e, c));
+        by[c] = walk_multiplier(e, w, tile_column(e, c));
     return true;
 }
 
@@ -71,7 +71,11 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     const struct value *out = &e->p->values[op->v];
     const bool owned = plan_is_owned(e->p, out);
     const int matrix = owned ? owned_matrix(e->p, op) : -1;
-    LLVMValueRef words[16], deferred[WALK_TILE / 4];
+    const bool is_decayed = e->p->decayed && op->v == e->p->ways.tile;
+    LLVMValueRef words[16], multipliers[WALK_TILE / 4];
+    tg_stmt product;
+    if (is_decayed)
+        plan_product_of_map(&e->p->algorithm->body[op->stmt], &product);
     if (matrix >= 0 && op->flags & OP_AHEAD)
         memcpy(words, w->words[plan_first_of(e->p, (uint32_t)matrix)], sizeof words);
     else if (matrix >= 0)
@@ -80,7 +84,8 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     struct expression *x = expression_begin(e, op->stmt, out, !is_masked_when_put(e->p, op));
     if (x) {
         x->factored = factored;
-        x->deferred = load_deferred(e, w, op, deferred) ? deferred : NULL;
+        x->multipliers = load_multipliers(e, w, op, multipliers) ? multipliers : NULL;
+        x->stmt = is_decayed ? &product : x->stmt;
         keep_exponentials(e, w, op, x);
     }
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
@@ -105,24 +110,8 @@ static void map_elements(struct emit *e, struct walk *w, const struct op *op, in
     free(x);
 }
 
-/* What a sum begins with is multiplied in the end, but in heads that have no factors. */
-static void map_deferred(struct emit *e, struct walk *w, const struct op *op)
-{
-    struct plan_weight weight;
-    plan_is_weighted(e->p, &e->p->values[op->v], &weight);
-    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
-        set(e, slots(e, w, op->v)[r], get(e, e->f32, slots(e, w, weight.of)[r]));
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, walk_has_factors(e, w), ""));
-    map_elements(e, w, op, 0);
-    end_if(e, after);
-}
-
 void walk_map(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (e->p->deferral.any && op->v == e->p->deferral.map) {
-        map_deferred(e, w, op);
-        return;
-    }
     struct plan_weight weight;
     if (plan_find_weight(e->p, op->v, &weight))
         return;

@@ -51,8 +51,10 @@ static void load_matrix(struct emit *e, const struct walk *w, const struct value
         to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
     }
     for (uint32_t i = 0; i < (by_column ? spans : 1); i++) {
-        LLVMValueRef full =
-            v->own_stage ? own_barrier(e, (uint32_t)(v - e->p->values), false) : barrier_address(e, w->stage, false);
+        LLVMValueRef full = v->own_stage ? own_barrier(e, (uint32_t)(v - e->p->values), false)
+                            : plan_is_multiplied(e->p, (uint32_t)(v - e->p->values))
+                                ? landed_address(e, w->stage)
+                                : barrier_address(e, w->stage, false);
         if (shared)
             map_load_to_many(e, map_argument(e, tile), to, at, full, cast_ranks(e, v));
         else
@@ -117,14 +119,6 @@ static void load_vectors(struct emit *e, const struct walk *w, const struct valu
     }
     loop_end(e, &l, role->warps);
     sync_warp(e); /* lanes may have parted, and what follows is for all of them */
-}
-
-void producer_wait(struct emit *e)
-{
-    if (e->p->heads == 1)
-        return;
-    call0(e, "llvm.nvvm.cp.async.commit.group");
-    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
 }
 
 void producer_load(struct emit *e, struct walk *w, const struct op *op)
@@ -203,7 +197,7 @@ void producer_store(struct emit *e, struct walk *w, const struct op *op)
         store_last(e, w, op);
 }
 
-/* Of all matrices, whoever loads them, but for one that has a stage of its own. */
+/* Of all matrices, whoever loads them, but for one that has a stage of its own, or those that are multiplied first. */
 void producer_expect(struct emit *e, struct walk *w, const struct op *op)
 {
     if (op->sync == SYNC_LOADED) {
@@ -213,10 +207,14 @@ void producer_expect(struct emit *e, struct walk *w, const struct op *op)
     const struct nest *nest = &e->p->nests[op->n];
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < nest->n_loads; i++)
-        bytes += plan_is_loaded(&e->p->values[nest->loads[i]]) && !e->p->values[nest->loads[i]].own_stage
+        bytes += plan_is_loaded(&e->p->values[nest->loads[i]]) && !e->p->values[nest->loads[i]].own_stage &&
+                         plan_is_multiplied(e->p, nest->loads[i]) == (op->sync == SYNC_LANDED)
                      ? e->p->values[nest->loads[i]].stage_bytes
                      : 0;
-    mbarrier_expect(e, barrier_address(e, w->stage, false), bytes);
+    if (op->sync == SYNC_LANDED)
+        mbarrier_arrive_expecting(e, landed_address(e, w->stage), bytes);
+    else
+        mbarrier_expect(e, barrier_address(e, w->stage, false), bytes);
 }
 
 void producer_begin(struct emit *e, struct walk *w)

@@ -8,6 +8,7 @@
 #include "lower/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEP_K = 16, SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
 
@@ -67,6 +68,8 @@ LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
     LLVMValueRef buffer = e->p->has_makers ? w->stage : plan_has_one_buffer(e->p, value) ? imm(e, 0) : w->buffer;
+    if (e->p->decayed && e->p->own_heads && v == e->p->ways.tile) /* the first head's is theirs */
+        return add(e, mul(e, buffer, imm(e, e->p->heads)), mul(e, w->group, imm(e, e->p->heads / e->p->groups)));
     if (plan_is_made_tile(value) && value->by_head && !value->summed)
         return add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
     if (plan_is_loaded(value) && value->own_stage)
@@ -195,21 +198,23 @@ static LLVMValueRef columns_of(struct emit *e, const struct walk *w, uint32_t v,
     return descriptor(e, add_columns(e, w, matrix_address(e, w, v), SPAN_BYTES / WALK_TILE), span_bytes);
 }
 
-/* Some columns of the state's tile as left operand. */
+/* Some columns of the state's tile as left operand; a sum over heads goes on. */
 static void product_of_state(struct emit *e, struct walk *w, const struct op *op)
 {
+    const bool adds = e->p->values[op->v].summed && w->column_head;
     const uint32_t begin = op->n * e->p->state_part, columns = plan_part_columns(e->p, op->n);
     LLVMValueRef words[64], x[WALK_TILE / 2], *const state = slots(e, w, op->a) + begin / 2,
                                                      b = columns_of(e, w, op->b, STEP_K);
     for (uint32_t i = 0; i < columns / 4; i++)
         words[i] = pack(e, get(e, e->f32, state[2 * i]), get(e, e->f32, state[2 * i + 1]));
-    if (begin)
+    if (begin || adds)
         take(e, w, op->v, x);
     else
         take_fresh(e, op->v, x);
     wgmma_fence(e, words, columns / 4);
     for (uint32_t k = 0; k < columns / STEP_K; k++)
-        wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, begin / STEP_K + k), begin + k > 0, false);
+        wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, begin / STEP_K + k), adds || begin + k > 0,
+                        false);
     wgmma_commit(e);
     put_back(e, w, op->v, x);
 }
@@ -228,8 +233,10 @@ void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending)
 
 LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position)
 {
-    LLVMValueRef from = slot_address(e, &e->p->values[weight->by], e->slot[weight->by]);
-    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, mul(e, position, imm(e, 4))), "");
+    LLVMValueRef from = slot_address(e, &e->p->values[weight->by], e->slot[weight->by]),
+                 by = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, mul(e, position, imm(e, 4))), "");
+    return weight->scalar < 0 ? by
+                              : LLVMBuildFMul(e->b, by, argument(e, TG_ARG_SCALAR, (uint32_t)weight->scalar, 0), "");
 }
 
 static LLVMValueRef decay_factor(struct emit *e, const struct op *op, LLVMValueRef index)
@@ -258,6 +265,32 @@ void walk_decay(struct emit *e, struct walk *w, const struct op *op)
         LLVMValueRef slot = slots(e, w, op->v)[r], by = factor[g->n_dims && !by_rows ? r % 2 : half];
         set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), by, ""));
     }
+}
+
+/* With the last tile: the next chunk's first one catches up with what the chunk before has put off. */
+void walk_put_off(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (w->tile + 1 == e->p->tiles)
+        set(e, w->put_off[w->column_head], decay_factor(e, op, NULL));
+}
+
+/* Of the tile, all heads' columns; behind the loop, of all tiles. */
+void walk_catch_up(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct walk here = *w;
+    const uint32_t n = walk_registers(e->p, &e->p->values[op->v]), tiles = e->p->tiles;
+    for (w->tile = w->in_loop ? here.tile : 0; w->tile < (w->in_loop ? here.tile + 1 : tiles); w->tile++)
+        for (w->column_head = 0; w->column_head < e->p->heads; w->column_head++) {
+            LLVMValueRef by = get(e, e->f32, w->put_off[w->column_head]);
+            for (uint32_t r = 0; r < n; r++) {
+                LLVMValueRef slot = slots(e, w, op->v)[r];
+                set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), by, ""));
+            }
+            if (w->tile + 1 == tiles)
+                set(e, w->put_off[w->column_head], real(e, 1));
+        }
+    w->tile = here.tile;
+    w->column_head = here.column_head;
 }
 
 /* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. Its warp reads 16
@@ -401,11 +434,25 @@ static void await_head_before(struct emit *e, struct walk *w, uint32_t v)
     w->column_head++;
 }
 
+/* Of heads of their own, in the other way: both products have the same on the left. */
+static void product_of_decayed(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->v != e->p->state) {
+        careful_left(e, w, op, w->words[op->a], w->careful[op->a], true);
+        scale_owned(e, op, w->words[op->a], w->scaled);
+    }
+    issue_by_words(e, w, op, w->scaled, right_operand(e, w, op));
+}
+
 /* A fetched matrix on the left. By a tile, which is masked: what NaN reach is spoiled before, the state too. */
 static void product_of_fetched(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef left[16], *words = op->flags & OP_SCALED ? left : w->words[op->a];
     begin_sum(e, w, op);
+    if (e->p->decayed && e->p->own_heads) {
+        product_of_decayed(e, w, op);
+        return;
+    }
     if (op->v == e->p->state) {
         if (!(op->flags & OP_AHEAD))
             scale_owned(e, op, w->words[op->a], left);
@@ -473,7 +520,10 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
 static void add_addend(struct emit *e, struct walk *w, const struct op *op, struct addends *a)
 {
     LLVMValueRef *const left = a->left[a->n];
-    load_all_owned(e, w, op->a, left);
+    if (op->flags & OP_AHEAD)
+        memcpy(left, w->words[op->a], sizeof a->left[0]);
+    else
+        load_all_owned(e, w, op->a, left);
     scale_owned(e, op, left, left);
     a->right[a->n++] = columns_of(e, w, op->b, SPAN_BYTES);
 }
@@ -482,7 +532,7 @@ static void add_addend(struct emit *e, struct walk *w, const struct op *op, stru
  * for 32. */
 static uint32_t dot_columns(const struct plan *p)
 {
-    return plan_heads_in_columns(p) > 1 || p->own_stages ? WALK_TILE / 2 : WALK_TILE;
+    return (plan_heads_in_columns(p) > 1 && !p->decayed) || p->own_stages ? WALK_TILE / 2 : WALK_TILE;
 }
 
 /* ... some columns of it. */

@@ -11,6 +11,7 @@
 #include "lower/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Part `part` of the buffer of this chunk, or of the one before. */
 static LLVMValueRef part_address(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef part)
@@ -118,9 +119,11 @@ static void walk_diagonal(struct emit *e, struct walk *w, const struct op *op)
     for (uint32_t half = 0; half < 2; half++)
         x[half] = diagonal_element(e, w, op, half);
     LLVMBasicBlockRef after = begin_if(e, mine);
-    for (uint32_t half = 0; half < 2; half++)
-        LLVMBuildStore(e->b, x[half],
-                       byte_offset(e, part_address(e, w, v, w->group), mul(e, tile_row(e, half), imm(e, 4))));
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef row = tile_row(e, half);
+        x[half] = e->p->decayed ? LLVMBuildFMul(e->b, x[half], walk_multiplier(e, w, row), "") : x[half];
+        LLVMBuildStore(e->b, x[half], byte_offset(e, part_address(e, w, v, w->group), mul(e, row, imm(e, 4))));
+    }
     end_if(e, after);
     sync_warp(e);
 }
@@ -218,9 +221,11 @@ static void column_parts(struct emit *e, struct walk *w, const struct op *op, ui
     struct plan_weight weight;
     const uint32_t tile = plan_find_weight(p, other, &weight) ? weight.of : other;
     LLVMValueRef words[16];
+    if (op->flags & OP_AHEAD)
+        memcpy(words, w->words[plan_first_of(p, matrix)], sizeof words);
     for (uint32_t i = 0; i < 16 / step; i++) {
         const uint32_t c = i * step + first;
-        if (c % 4 == first) /* the elements of 16 positions: few registers at a time */
+        if (c % 4 == first && !(op->flags & OP_AHEAD)) /* the elements of 16 positions: few registers at a time */
             load_owned(e, w, matrix, c / 4, words);
         x[i] = real(e, 0);
         for (uint32_t half = 0; half < 2; half++) {
@@ -245,6 +250,10 @@ static void leave_columns(struct emit *e, struct walk *w, const struct op *op, L
     LLVMBasicBlockRef once = begin_one_of_rows(e, w);
     const bool weighted = plan_find_weight(p, plan_is_loaded(&p->values[op->a]) ? op->b : op->a, &weight);
     for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef so_far = x[i];
+        if (e->p->decayed && w->column_head)
+            x[i] = LLVMBuildFSub(e->b, x[i], w->so_far[i], "");
+        w->so_far[i] = so_far;
         if (weighted)
             x[i] = LLVMBuildFMul(e->b, x[i], walk_weight(e, &weight, sum_column(e, i)), "");
         LLVMValueRef slot = sum_so_far(e, w, op->v)[i],
@@ -294,8 +303,6 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 }
 
 /* ---- the state ---- */
-
-enum { MOST_HEADS = 4 }; /* of 64 columns at least, which 128 registers have */
 
 /* The warp's parts of a sum of the whole state, of each head's, of which this lane has one. */
 static void hand_over(struct emit *e, struct walk *w, const struct value *v, LLVMValueRef *sums, uint32_t n)

@@ -44,15 +44,15 @@ bool has_inverse(const tg_algorithm *algorithm)
 }
 
 /* What ptxas may spill, in bytes with the stack, of algorithms and schedules that begin so (README, Limits). Four heads in
- * one thread block hardly leave registers: 144 of mlstm-sig-backward. */
+ * one thread block hardly leave registers, the least to chunks that decay much. */
 static const struct {
     const char *algorithm, *schedule;
     uint32_t bytes;
 } spilling[] = {
     {"dfw-backward", "", 48}, /* two decays in each product */
     {"kda", "", 132},         /* its walk on mma.sync for sm_100a */
-    {"", "walk-parts-heads", 144},
-    {"", "walk-parts-pairs", 168},
+    {"", "walk-parts-heads", 880},
+    {"", "walk-parts-pairs", 1960},
     {"delta-net", "walk-keep", 24}, /* its walk where dqk is beyond 192 */
     {"gated-delta", "walk-keep", 24},
     {"mlstm-exp-backward", "walk-cluster", 24}, /* dQ, and the next: sums of the state that wait for a step */

@@ -224,7 +224,7 @@ static const struct call_under_test calls[N_CALLS] = {
                      false,
                      {0},
                      spoil_last},
-    /* Four heads in a thread block, two tiles of one each for a warpgroup. */
+    /* Four heads in a thread block, two tiles of one each for a warpgroup; with factors and without, in either order. */
     [TOGETHER] = {"mamba2 heads",
                   {.variant = "mamba2",
                    .io = TG_BF16,
@@ -235,6 +235,7 @@ static const struct call_under_test calls[N_CALLS] = {
                    .dqk = 64,
                    .dhv = 64,
                    .schedule = "walk-heads",
+                   .gates = UNEVEN,
                    .has_s0 = true},
                   false,
                   {0},
@@ -251,6 +252,7 @@ static const struct call_under_test calls[N_CALLS] = {
                         .dhv = 64,
                         .schedule = "",
                         .backward = "walk-parts-heads",
+                        .gates = UNEVEN,
                         .has_s0 = true},
                        true,
                        {0},
