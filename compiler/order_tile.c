@@ -430,12 +430,12 @@ static bool sums_weighted(const struct plan *p, const struct op *op)
     return op->kind == OP_DOT && (op->a == p->ways.weighted || op->b == p->ways.weighted);
 }
 
-/* What sums have beside the state's products: the part in registers is for all heads, and for sums of the state by the same matrix. */
-static tg_bits fetch_for_sums(struct order *o)
+/* What sums of the state have on the left, for all heads: that which sums of its products have, too. */
+static tg_bits fetch_for_state_sums(struct order *o)
 {
     const struct plan_ways *ways = &o->p->ways;
     tg_bits fetched = 0;
-    for (uint32_t i = o->begin; i < o->end; i++) {
+    for (uint32_t i = o->begin; order_has_state_sums(o) && i < o->end; i++) {
         const struct op *op = &o->from[i];
         const uint8_t v = plan_first_of(o->p, op->a == ways->weighted ? op->b : op->a);
         if (!sums_weighted(o->p, op) || (fetched >> v & 1))
@@ -461,7 +461,6 @@ static void put_decayed_head(struct order *o)
         if (!sums_weighted(o->p, op))
             continue;
         struct op *dot = order_put_from(o, i);
-        dot->flags |= OP_AHEAD;
         *(dot->a == ways->weighted ? &dot->a : &dot->b) = ways->sum;
     }
 }
@@ -483,7 +482,7 @@ static void put_decayed_heads(struct order *o)
 {
     if (o->p->ways.decays_first)
         put_decays(o, OP_DECAY);
-    const tg_bits fetched = fetch_for_sums(o);
+    const tg_bits fetched = fetch_for_state_sums(o);
     put_state_sums_of_heads(o, fetched);
     order_put(o, OP_HEADS);
     put_decayed_head(o);

@@ -11,7 +11,6 @@
 #include "lower/walk.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Part `part` of the buffer of this chunk, or of the one before. */
 static LLVMValueRef part_address(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef part)
@@ -221,13 +220,13 @@ static void column_parts(struct emit *e, struct walk *w, const struct op *op, ui
     struct plan_weight weight;
     const uint32_t tile = plan_find_weight(p, other, &weight) ? weight.of : other;
     LLVMValueRef words[16];
-    if (op->flags & OP_AHEAD)
-        memcpy(words, w->words[plan_first_of(p, matrix)], sizeof words);
+    /* Accumulators that grow from head to head: ptxas takes sums of them that look alike for the same (bench/NOTES.md). */
+    LLVMValueRef zero = p->decayed ? as(e, walk_zero(e, w), e->f32) : real(e, 0);
     for (uint32_t i = 0; i < 16 / step; i++) {
         const uint32_t c = i * step + first;
-        if (c % 4 == first && !(op->flags & OP_AHEAD)) /* the elements of 16 positions: few registers at a time */
+        if (c % 4 == first) /* the elements of 16 positions: few registers at a time */
             load_owned(e, w, matrix, c / 4, words);
-        x[i] = real(e, 0);
+        x[i] = zero;
         for (uint32_t half = 0; half < 2; half++) {
             const uint32_t r = c / 2 * 4 + half * 2 + c % 2;
             x[i] = fma_of(e, owned_element(e, words, r), get(e, e->f32, e->registers[tile][r]), x[i]);

@@ -38,6 +38,7 @@ int main(int argc, char **argv)
     suite_same_code();
     suite_keys();
     suite_walks(ptxas);
+    suite_cancelled(ptxas);
     suite_targets(ptxas);
     made_quickly(); /* what goes wrong in any combination does so before the passes that it leaves out */
     suite_combinations();

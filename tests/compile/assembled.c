@@ -208,7 +208,8 @@ static void note_code(void)
 static bool assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
 {
     bool ok = __real_lower_assemble(p, ptxas, strict, out);
-    atomic_fetch_add(is_known ? &n_again : &n_new, 1);
+    if (asked != ASSEMBLED_NOTHING) /* else it is the cubin that is wanted */
+        atomic_fetch_add(is_known ? &n_again : &n_new, 1);
     if (is_known)
         ok = is_as_recorded(p, out) && ok;
     else if (ok && *line.key && !out->confession) {

@@ -33,12 +33,13 @@ void compile_with(const tg_variant *variant, const tg_schedule *schedule, const 
 
 /* ---- groups of tests ---- */
 
-void suite_targets(const char *ptxas); /* targets.c */
-void suite_walks(const char *ptxas);   /* walks.c */
-void suite_refusals(void);             /* refusals.c */
-void suite_combinations(void);         /* combinations.c */
-void suite_same_code(void);            /* same.c */
-void suite_keys(void);                 /* same.c: which code is meant */
+void suite_targets(const char *ptxas);   /* targets.c */
+void suite_walks(const char *ptxas);     /* walks.c */
+void suite_cancelled(const char *ptxas); /* cancelled.c */
+void suite_refusals(void);               /* refusals.c */
+void suite_combinations(void);           /* combinations.c */
+void suite_same_code(void);              /* same.c */
+void suite_keys(void);                   /* same.c: which code is meant */
 /* The plan of one kernel beside a file, NULL: not, which is written anew if it says so. */
 void suite_plan(const char *golden, bool is_update); /* same.c */
 
