@@ -27,11 +27,6 @@
 
 enum { LOAD_WARPS = 4 }; /* of several heads, each at most one (order.c) */
 
-static bool is_tile_code(const tg_x *x, uint32_t tile)
-{
-    return x->op == TG_X_TILE && TG_OPERAND_TILE(x->operand) == tile;
-}
-
 /* The statement that makes the tile, in whatever kernel. */
 static const tg_stmt *maker_of(const struct plan *p, uint32_t tile)
 {
@@ -63,9 +58,11 @@ static bool is_factor(const struct plan *p, uint32_t vector, bool of_rows)
     if (!s || !decay || p->values[vector].n_dims != 1 || p->values[vector].dims[0] != p->values[of].dims[0])
         return false;
     if (of_rows)
-        return tg_expr_length(s) == 2 && is_tile_code(&s->expr[0], plan_tile_of(p, of)) && s->expr[1].op == TG_X_EXP2;
-    return tg_expr_length(s) == 4 && is_tile_code(&s->expr[0], plan_tile_of(p, decay->a)) &&
-           is_tile_code(&s->expr[1], plan_tile_of(p, of)) && s->expr[2].op == TG_X_SUB && s->expr[3].op == TG_X_EXP2;
+        return tg_expr_length(s) == 2 && plan_is_tile_code(&s->expr[0], plan_tile_of(p, of)) &&
+               s->expr[1].op == TG_X_EXP2;
+    return tg_expr_length(s) == 4 && plan_is_tile_code(&s->expr[0], plan_tile_of(p, decay->a)) &&
+           plan_is_tile_code(&s->expr[1], plan_tile_of(p, of)) && s->expr[2].op == TG_X_SUB &&
+           s->expr[3].op == TG_X_EXP2;
 }
 
 /* ---- products: tiles and scalars multiplied by each other ---- */
@@ -213,7 +210,7 @@ static bool find_reader(const struct plan *p, struct plan_ways *w)
     uint32_t reads = 0;
     w->scale = -1;
     for (uint32_t i = 0; i < tg_expr_length(s); i++) {
-        if (!is_tile_code(&s->expr[i], plan_tile_of(p, w->sum)))
+        if (!plan_is_tile_code(&s->expr[i], plan_tile_of(p, w->sum)))
             continue;
         reads++;
         if (s->expr[i + 1].op == TG_X_SCALAR && s->expr[i + 2].op == TG_X_MUL)
@@ -290,7 +287,7 @@ static bool is_summed(const struct plan *p, uint32_t weighted)
 {
     bool is = false;
     for (uint32_t i = 0; i < p->n_ops; i++)
-        is |= p->ops[i].kind == OP_DOT && (p->ops[i].a == weighted || p->ops[i].b == weighted);
+        is |= plan_sums_value(&p->ops[i], weighted);
     return is;
 }
 

@@ -55,8 +55,7 @@ static uint32_t other_reads(const tg_stmt *s, uint32_t tile, int except)
 {
     uint32_t n = 0;
     for (int i = 0; s->op == TG_STMT_MAP && i < (int)tg_expr_length(s); i++)
-        n += s->expr[i].op == TG_X_TILE && TG_OPERAND_TILE(s->expr[i].operand) == tile && i != except - 1 &&
-             i != except - 2;
+        n += plan_is_tile_code(&s->expr[i], tile) && i != except - 1 && i != except - 2;
     tg_operand reads[TG_MAX_READS];
     for (uint32_t k = 0, all = s->op == TG_STMT_MAP ? 0 : tg_stmt_reads(s, reads); k < all; k++)
         n += TG_OPERAND_TILE(reads[k]) == tile;

@@ -425,11 +425,6 @@ static void put_products_by_state(struct order *o)
         await_products_by_state(o);
 }
 
-static bool sums_weighted(const struct plan *p, const struct op *op)
-{
-    return op->kind == OP_DOT && (op->a == p->ways.weighted || op->b == p->ways.weighted);
-}
-
 /* What sums of the state have on the left, for all heads: that which sums of its products have, too. */
 static tg_bits fetch_for_state_sums(struct order *o)
 {
@@ -438,7 +433,7 @@ static tg_bits fetch_for_state_sums(struct order *o)
     for (uint32_t i = o->begin; order_has_state_sums(o) && i < o->end; i++) {
         const struct op *op = &o->from[i];
         const uint8_t v = plan_first_of(o->p, op->a == ways->weighted ? op->b : op->a);
-        if (!sums_weighted(o->p, op) || (fetched >> v & 1))
+        if (!plan_sums_value(op, ways->weighted) || (fetched >> v & 1))
             continue;
         order_put_value(o, OP_FETCH, v);
         fetched |= TG_BIT(v);
@@ -458,7 +453,7 @@ static void put_decayed_head(struct order *o)
             order_await(o, ways->sum);
         }
         o->placed[i] |= op->v == ways->sum && op->kind == OP_COPY;
-        if (!sums_weighted(o->p, op))
+        if (!plan_sums_value(op, ways->weighted))
             continue;
         struct op *dot = order_put_from(o, i);
         *(dot->a == ways->weighted ? &dot->a : &dot->b) = ways->sum;

@@ -9,6 +9,16 @@ static inline uint32_t plan_tile_of(const struct plan *p, uint32_t v)
 {
     return TG_OPERAND_TILE(p->values[v].operand);
 }
+/* Is the code of an expression the tile, at whatever positions? */
+static inline bool plan_is_tile_code(const tg_x *x, uint32_t tile)
+{
+    return x->op == TG_X_TILE && TG_OPERAND_TILE(x->operand) == tile;
+}
+/* Does the operation sum up the value's products with another, along rows or columns? */
+static inline bool plan_sums_value(const struct op *op, uint32_t v)
+{
+    return op->kind == OP_DOT && (op->a == v || op->b == v);
+}
 bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
 bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, as a whole? */
 /* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
@@ -17,13 +27,6 @@ int plan_difference(const struct plan *p, const tg_stmt *s);
 bool plan_find_difference(struct plan *p); /* ... the vectors of the first such map; false: there is none */
 /* decayed.c: has a chunk another way? Of a map of positions by positions: it without its decay and scalars, what the other way's tile is. */
 void plan_find_ways(struct plan *p);
-/* ... do the warps that load multiply the matrix by its factors? */
-static inline bool plan_is_multiplied(const struct plan *p, uint32_t v)
-{
-    return p->ways.scales && p->values[v].space == SPACE_MATRIX && p->values[v].stmt < 0 &&
-           (p->values[v].offset == p->values[p->ways.matrices[0]].offset ||
-            p->values[v].offset == p->values[p->ways.matrices[1]].offset);
-}
 void plan_product_of_map(const tg_stmt *s, tg_stmt *product);
 void plan_find_rounded(struct plan *p); /* rounded.c */
 /* diagonal.c: is the sum along rows the diagonal of a, the product of both? */
@@ -92,6 +95,13 @@ static inline bool plan_is_loaded(const struct value *v)
 static inline bool plan_is_made_tile(const struct value *v)
 {
     return v->space == SPACE_MATRIX && v->stmt >= 0;
+}
+/* Of a loaded matrix: do the warps that load multiply it by its factors (decayed.c)? */
+static inline bool plan_is_multiplied(const struct plan *p, uint32_t v)
+{
+    return p->ways.scales && plan_is_loaded(&p->values[v]) &&
+           (p->values[v].offset == p->values[p->ways.matrices[0]].offset ||
+            p->values[v].offset == p->values[p->ways.matrices[1]].offset);
 }
 /* ... of positions by channels, which makers make row by row (walk_rows.c); do they? */
 static inline bool plan_is_made_of_rows(const struct value *v)
