@@ -425,12 +425,12 @@ static void put_products_by_state(struct order *o)
         await_products_by_state(o);
 }
 
-/* What sums of the state have on the left, for all heads: that which sums of its products have, too. */
-static tg_bits fetch_for_state_sums(struct order *o)
+/* What sums have beside the state's products: the part in registers is for all heads, and for sums of the state by the same matrix. */
+static tg_bits fetch_for_sums(struct order *o)
 {
     const struct plan_ways *ways = &o->p->ways;
     tg_bits fetched = 0;
-    for (uint32_t i = o->begin; order_has_state_sums(o) && i < o->end; i++) {
+    for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *op = &o->from[i];
         const uint8_t v = plan_first_of(o->p, op->a == ways->weighted ? op->b : op->a);
         if (!plan_sums_value(op, ways->weighted) || (fetched >> v & 1))
@@ -456,6 +456,7 @@ static void put_decayed_head(struct order *o)
         if (!plan_sums_value(op, ways->weighted))
             continue;
         struct op *dot = order_put_from(o, i);
+        dot->flags |= OP_AHEAD;
         *(dot->a == ways->weighted ? &dot->a : &dot->b) = ways->sum;
     }
 }
@@ -477,7 +478,7 @@ static void put_decayed_heads(struct order *o)
 {
     if (o->p->ways.decays_first)
         put_decays(o, OP_DECAY);
-    const tg_bits fetched = fetch_for_state_sums(o);
+    const tg_bits fetched = fetch_for_sums(o);
     put_state_sums_of_heads(o, fetched);
     order_put(o, OP_HEADS);
     put_decayed_head(o);

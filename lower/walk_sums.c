@@ -11,6 +11,7 @@
 #include "lower/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Part `part` of the buffer of this chunk, or of the one before. */
 static LLVMValueRef part_address(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef part)
@@ -222,9 +223,11 @@ static void column_parts(struct emit *e, struct walk *w, const struct op *op, ui
     LLVMValueRef words[16];
     /* Accumulators that grow from head to head: ptxas takes sums of them that look alike for the same (bench/NOTES.md). */
     LLVMValueRef zero = p->decayed ? as(e, walk_zero(e, w), e->f32) : real(e, 0);
+    if (op->flags & OP_AHEAD)
+        memcpy(words, w->words[plan_first_of(p, matrix)], sizeof words);
     for (uint32_t i = 0; i < 16 / step; i++) {
         const uint32_t c = i * step + first;
-        if (c % 4 == first) /* the elements of 16 positions: few registers at a time */
+        if (c % 4 == first && !(op->flags & OP_AHEAD)) /* the elements of 16 positions: few registers at a time */
             load_owned(e, w, matrix, c / 4, words);
         x[i] = zero;
         for (uint32_t half = 0; half < 2; half++) {
