@@ -48,6 +48,8 @@ static void check_schedule(const char *name, uint32_t dhv, const char *ptxas)
                         tg_compile(tg_mamba2.backward, &schedule, target, &shape, &how, &program, &log_sink) == TG_OK,
                     "%s: not compiled", name))
         return;
+    log_clear();
+    compile_with(tg_mamba2.backward, &schedule, target, &shape, ptxas);
     bool has_adds = false;
     for (uint32_t k = 0; k < program->n_kernels; k++) {
         const tg_kernel *kernel = &program->kernels[k];
