@@ -224,7 +224,7 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return order_broken(c, "reads what a product is still under way to");
     if (v == p->state && c->owes_decay)
         return order_broken(c, "reads a state that may not have caught up with its decay");
-    if (op->kind == OP_DOT && (op->flags & OP_AHEAD) && v == op->a && plan_is_loaded(&p->values[v]) &&
+    if (op->kind == OP_DOT && (op->flags & OP_AHEAD) && plan_is_loaded(&p->values[v]) &&
         plan_is_owned(p, &p->values[v]) && !(c->fetched >> plan_first_of(p, v) & 1))
         return order_broken(c, "a sum of what has not been fetched");
     if (c->next_part[v] && !is_sum)
