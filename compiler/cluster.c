@@ -58,6 +58,11 @@ bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile)
     return p->adds && tg_is_cluster_sum(p->algorithm, p->row, tile, p->adds);
 }
 
+bool plan_is_exchanged(const struct plan *p, uint32_t tile)
+{
+    return !p->in_turn && plan_is_added_in_cluster(p, tile);
+}
+
 uint32_t plan_cluster_sums(const struct plan *p, uint32_t before)
 {
     uint32_t n = 0;
@@ -66,7 +71,8 @@ uint32_t plan_cluster_sums(const struct plan *p, uint32_t before)
     return n;
 }
 
-/* The two thread blocks exchange halves of each tile in the place of the output, once in a chunk (lower/walk_cluster.c). */
+/* The two thread blocks add up in memory, in turn (turns.c), or exchange halves of each tile in the place of the output, once in a chunk
+ * (lower/walk_cluster.c). */
 static bool check_sum(const struct plan *p)
 {
     if (p->adds == TG_MEMBER && p->cluster != p->along[TG_MEMBER])

@@ -106,12 +106,12 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
 /* The compiler adds tensors at the end of the table. */
 static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
-    const bool adds = shape->packed || shape->pooled || shape->counted || tg_schedule_relays(s);
+    const bool adds = shape->packed || shape->pooled || shape->counted || tg_schedule_relays(s) || tg_schedule_adds(s);
     if (!adds || s->algorithm->n_tensors <= TILE_ADDED)
         return true;
     tg_report(
         sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
-        "algorithm %s has %u tensors; at most %d where sequences are packed or counted, or states in a pool or relayed",
+        "algorithm %s has %u tensors; at most %d where sequences are packed or counted, states in a pool or relayed, or sums made by several thread blocks",
         s->algorithm->name, s->algorithm->n_tensors, TILE_ADDED);
     return false;
 }
@@ -286,7 +286,7 @@ static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES]
         if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE ||
             kernel->args[i].kind == TG_ARG_MAP)
             kernel->args[i].index = index[kernel->args[i].index];
-    kernel->cluster = (uint8_t)p->cluster;
+    kernel->cluster = (uint8_t)plan_cluster_size(p);
     kernel->overlap = plan_begins_beside(p) ? TG_OVERLAP_BESIDE : plan_overlaps(p) ? TG_OVERLAP_WAITS : TG_OVERLAP_NONE;
     kernel->n_maps = plan_maps(p, kernel->maps);
     for (uint32_t i = 0; i < kernel->n_maps; i++)
@@ -353,6 +353,7 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
     }
     if (status == TG_OK) {
         plan_add_relay(program, plans, schedule->n_rows, index);
+        plan_add_summed(program, plans, schedule->n_rows, index);
         run_jobs(jobs, schedule->n_rows);
     }
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++) {

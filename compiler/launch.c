@@ -111,7 +111,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         if (plan_is_mapped_store(p, &p->ops[i]) && !plan_is_of_last_steps(&p->ops[i])) {
             map.tensor = p->ops[i].tile;
             map.columns = WALK_TILE;
-            map.rows = plan_is_added_in_cluster(p, map.tensor) ? WALK_TILE / 2 : WALK_TILE;
+            map.rows = plan_is_exchanged(p, map.tensor) ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
             add_map(maps, &n, &map);
         }
@@ -149,8 +149,9 @@ static uint32_t n_behind(const struct plan *p)
     const tg_shape_class *s = &p->shape;
     const uint32_t written = s->pooled >= TG_POOL_TOKENS ? 3 : s->pooled >= TG_POOL_MOVES ? 2 : 0;
     const uint32_t tables = (s->packed ? 2u : 0) + (s->pooled ? 2u : 0) + written + (s->counted ? 2u : 0),
-                   relay = p->relays || plan_clears_turns(p) ? 2u : 0;
-    return N_SIZES + (p->schedule->pieces > 1 ? 1u : 0) + tables + relay + n_scalars(p);
+                   relay = p->relays || plan_clears_turns(p) ? 2u : 0,
+                   summed = p->in_turn || plan_clears_sums(p) ? 2u : 0;
+    return N_SIZES + (p->schedule->pieces > 1 ? 1u : 0) + tables + relay + summed + n_scalars(p);
 }
 
 /* Have both one entry for the same sequences, heads, positions and so on, in the workspace? It is contiguous. */
@@ -234,6 +235,8 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         add_table(args, &n, TILE_TURN, 0, 0);
     for (uint32_t tile = TILE_RELAY; p->relays && tile <= TILE_TURN; tile++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)tile};
+    if (p->in_turn || plan_clears_sums(p))
+        add_table(args, &n, TILE_SUMMED, 0, 0);
     for (uint32_t i = 0; i < n_scalars(p); i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;

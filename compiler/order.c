@@ -243,6 +243,8 @@ static void put_handed(struct order *o, enum guard guard)
     const struct plan *p = o->p;
     if (guard == GUARD_STAGE)
         order_put_sync(o, OP_AWAIT, SYNC_PUT);
+    if (guard == GUARD_STAGE && p->in_turn)
+        order_put_sync(o, OP_AWAIT, SYNC_TURN);
     o->guard = guard;
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_stores_output(p, &o->from[i]))
@@ -295,6 +297,8 @@ static void put_load(struct order *o)
     }
     order_put_sync(o, OP_ARRIVE, SYNC_FULL);
     put_own_loads(o);
+    if (o->p->in_turn)
+        order_put_sync(o, OP_ARRIVE, SYNC_TURN);
     order_put(o, OP_END);
     if (!o->p->hands)
         return;
@@ -433,7 +437,7 @@ bool pass_order(struct plan *p)
         put_make(&o);
     put_walk(&o);
     order_own_stages(p);
-    if (p->adds)
+    if (p->adds && !p->in_turn)
         order_hide_exchange(p);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",

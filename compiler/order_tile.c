@@ -202,7 +202,7 @@ static void put_sums_of_cluster(struct order *o)
     bool any = false;
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *from = &o->from[i];
-        if (!order_stores_output(o->p, from) || !plan_is_added_in_cluster(o->p, from->tile))
+        if (!order_stores_output(o->p, from) || !plan_is_exchanged(o->p, from->tile))
             continue;
         if (!any)
             order_forget(o, FORGET_THREAD);

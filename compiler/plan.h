@@ -26,7 +26,7 @@ enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 enum { PLAN_SHARED_OF_DRIVER = 1024 }; /* that it keeps of each thread block's shared memory */
 
 /* Tensors the compiler adds to those of the algorithm: relayed states and whose turn it is, counts of tokens,
- * boundaries of packed sequences, slots in the pool. */
+ * boundaries of packed sequences, slots in the pool; how many parts each chunk's sum has. */
 enum {
     TILE_ADDED = TG_MAX_TILES - 5,
     TILE_RELAY = TILE_ADDED,
@@ -34,6 +34,7 @@ enum {
     TILE_TURN = TILE_COUNT, /* decode steps relay nothing */
     TILE_INDEX_OUT,
     TILE_CU,
+    TILE_SUMMED = TILE_CU, /* of packed sequences no sums are made in turn */
     TILE_INDEX,
     N_ADDED = 5
 };
@@ -196,6 +197,7 @@ enum sync {
     SYNC_TOLD,    /* ... the warp that loads tells all who walk, who meet at that barrier */
     SYNC_LEFT,    /* ... and nobody reads it any more */
     SYNC_CLEARED, /* what the stage has behind the end of a packed sequence is zero: makers have seen to it */
+    SYNC_TURN,    /* the thread blocks before this one have added their parts of the output to memory */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
     SYNC_N_KINDS
 };
@@ -363,6 +365,7 @@ struct plan {
     bool apart;     /* outputs are put in buffers of their own: a stage is left while their stores read */
     bool lags;      /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
     bool hands;     /* the output is left in its stage: the warp that loads stores it before it fills that anew */
+    bool in_turn;   /* ... and thread blocks that add up an output do so in memory, one after the other: turns.c */
     uint8_t state;  /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;

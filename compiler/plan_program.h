@@ -71,6 +71,19 @@ bool plan_check_relay(const struct plan *p);
 uint32_t plan_relayed(const struct plan *p);
 /* The states and who may go on: tensors of the workspace, behind all others. */
 void plan_add_relay(tg_program *program, const struct plan *plans, uint32_t n, uint8_t index[TG_MAX_TILES]);
+/* turns.c: does the kernel clear what says how many parts a chunk's sum has? */
+bool plan_clears_sums(const struct plan *p);
+/* Can a kernel whose loading warp stores outputs add them up in memory, in turn? */
+bool plan_may_add_in_turn(const struct plan *p);
+/* Sums of a head's chunk: one for each block of what the output has. */
+uint32_t plan_sums_of_chunk(const struct plan *p);
+/* How many parts each sum has: a tensor of the workspace, behind all others. */
+void plan_add_summed(tg_program *program, const struct plan *plans, uint32_t n, uint8_t index[TG_MAX_TILES]);
+/* Thread blocks of a cluster; 0: the kernel has none. */
+static inline uint32_t plan_cluster_size(const struct plan *p)
+{
+    return p->in_turn ? 0 : p->cluster;
+}
 /* launch.c: grid and parameters of the kernel */
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */

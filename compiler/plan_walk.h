@@ -248,6 +248,12 @@ static inline uint32_t plan_position_columns(const struct plan *p)
 void plan_find_cluster(struct plan *p);
 bool plan_check_cluster(const struct plan *p);
 bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile); /* do its two thread blocks add up the tile? */
+/* Does the warp that loads store what those who walk have left in a stage? */
+static inline bool plan_is_handed(const struct op *op)
+{
+    return op->role == ROLE_LOAD && op->kind == OP_STORE;
+}
+bool plan_is_exchanged(const struct plan *p, uint32_t tile); /* ... by sending each other halves of it, not in turn? */
 uint32_t plan_cluster_sums(const struct plan *p,
                            uint32_t before); /* how many such the row lists before that one; 0: in all */
 uint32_t plan_cluster_step(const struct plan *p,

@@ -87,6 +87,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_TOLD] = "loaded, all together",
                                          [SYNC_LEFT] = "left",
                                          [SYNC_CLEARED] = "cleared stage",
+                                         [SYNC_TURN] = "turn to add",
                                          [SYNC_READY] = "ready in the other thread block"};
 _Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
 

@@ -638,8 +638,9 @@ static bool check_role(const struct plan *p, enum role_kind role)
             c.at = begin - 1;
         }
     }
-    if (p->hands && role == ROLE_LOAD && !c.handed_last)
-        return order_broken(&c, "ends with outputs of the last steps in their stages");
+    for (uint32_t i = 0; role == ROLE_LOAD && i < p->n_ops; i++)
+        if (plan_is_handed(&p->ops[i]) && !(c.handed_last >> p->ops[i].v & 1))
+            return order_broken(&c, "ends with outputs of the last steps in their stages");
     if (p->relays && role == ROLE_WALK && !c.passed)
         return order_broken(&c, "ends without a word to the thread block of the next segment");
     if (c.flying || c.in_stage || c.writing)

@@ -53,11 +53,12 @@ struct check {
     bool taken, passed; /* a relayed state, before the loop and behind it */
     bool told;          /* the step has asked whether it is the last */
     bool made;          /* ... has said that its tiles are whole */
-    bool put_told; /* ... that the output is in its stage; who loads has waited for that of the stage, and stored it */
-    bool handed, handed_last; /* ..., and those of the last steps */
-    bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
-    bool of_head;             /* among what is done for each head, or for each tile */
-    bool of_row;              /* ... for each row */
+    bool put_told;      /* ... that outputs are in their stage; who loads has waited for those of the stage */
+    tg_bits handed, handed_last; /* ... and stored these, and those of the last steps */
+    bool has_turn, owes_turn;    /* who adds in turn has waited for its turn, and has to pass it on */
+    bool cleared;                /* ... knows that nothing of the next packed sequence is in its stage */
+    bool of_head;                /* among what is done for each head, or for each tile */
+    bool of_row;                 /* ... for each row */
     tg_bits there,
         left_own; /* matrices with stages of their own, in this step: loaded, or open to be; left, or loaded */
     tg_bits expected_own, awaited_own,

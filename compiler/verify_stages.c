@@ -12,8 +12,8 @@ static bool is_under_output(const struct check *c, uint32_t v)
     const struct plan *p = c->p;
     bool is = false;
     for (uint32_t i = 0; p->hands && i < p->n_ops; i++)
-        is |= p->ops[i].role == ROLE_LOAD && p->ops[i].kind == OP_STORE &&
-              p->values[p->ops[i].a].offset == p->values[v].offset && (c->storing || !c->handed);
+        is |= plan_is_handed(&p->ops[i]) && p->values[p->ops[i].a].offset == p->values[v].offset &&
+              (c->storing || !(c->handed >> p->ops[i].v & 1));
     return is;
 }
 
@@ -116,7 +116,7 @@ bool order_check_ring(struct check *c, const struct op *op)
         if (!(c->loaded >> p->nests[0].loads[i] & 1) && !order_own_stage(p, p->nests[0].loads[i]))
             return order_broken(c, "a stage is full without all that the ring loads");
     c->in_stage = false;
-    c->handed &= op->sync != SYNC_FULL;
+    c->handed = op->sync == SYNC_FULL ? 0 : c->handed;
     return true;
 }
 
@@ -165,19 +165,51 @@ bool order_check_cluster(struct check *c, const struct op *op)
            order_broken(c, "receives what the other thread block has no place for, for nothing was sent to it");
 }
 
+/* Are all outputs that are handed over in their places? */
+static bool all_are_placed(const struct check *c)
+{
+    const struct plan *p = c->p;
+    bool all = true;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        bool is = !plan_is_handed(&p->ops[i]);
+        for (uint32_t v = 0; v < p->n_values && !is; v++)
+            is = (c->placed >> v & 1) && p->values[v].offset == p->values[p->ops[i].a].offset;
+        all &= is;
+    }
+    return all;
+}
+
+/* Who adds in turn waits for its turn in each step, adds, and passes it on behind that; of the last steps a store does all three. */
+static bool check_turn(struct check *c, const struct op *op)
+{
+    const bool stores = plan_is_handed(op) && c->in_loop;
+    if (op->kind == OP_AWAIT && op->sync == SYNC_TURN)
+        c->has_turn = true;
+    if (c->p->in_turn && stores && !c->has_turn)
+        return order_broken(c, "adds to an output before it is its turn");
+    c->owes_turn |= c->p->in_turn && stores;
+    if (op->kind == OP_ARRIVE && op->sync == SYNC_TURN) {
+        if (!c->owes_turn)
+            return order_broken(c, "passes on a turn that it has not had");
+        c->has_turn = c->owes_turn = false;
+    }
+    return op->kind != OP_END || !(c->has_turn || c->owes_turn) || order_broken(c, "keeps its turn to add");
+}
+
 /* An output that those who walk leave in its stage for the warp that loads: put and fenced; stored when it is, and of the last steps too. */
 bool order_check_handed(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
-    if (op->kind == OP_ARRIVE && op->sync == SYNC_PUT && (!c->placed || c->unfenced))
+    if (op->kind == OP_ARRIVE && op->sync == SYNC_PUT && (!all_are_placed(c) || c->unfenced))
         return order_broken(c, "says that the output is in its stage, which it is not, or not fenced");
     c->put_told |= op->sync == SYNC_PUT;
-    if (op->role != ROLE_LOAD || op->kind != OP_STORE)
+    if (!check_turn(c, op))
+        return false;
+    if (!plan_is_handed(op))
         return true;
     if (c->in_loop && (!c->put_told || c->in_stage))
         return order_broken(c, "stores an output that may not be there, or from a stage that is filled anew");
-    c->handed = c->in_loop;
-    c->handed_last = !c->in_loop;
+    *(c->in_loop ? &c->handed : &c->handed_last) |= TG_BIT(op->v);
     return p->hands || order_broken(c, "stores an output that nobody has handed over");
 }
 

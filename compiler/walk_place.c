@@ -165,7 +165,7 @@ static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
 }
 
 /* The warp that loads knows of a step what those know who walk, where a thread block has one sequence that is not packed; and by tiles of
- * one output. Of a ring of two: of a longer one a stage is left late, which is faster where memory is the limit. */
+ * one output, or of several where thread blocks add up in turn. Of a ring of two: of a longer one a stage is left late, which is faster where memory is the limit. */
 static bool can_hand(const struct plan *p)
 {
     uint32_t stores = 0;
@@ -175,8 +175,8 @@ static bool can_hand(const struct plan *p)
             stores++;
             in_place &= p->values[p->ops[i].v].place != p->ops[i].v;
         }
-    return stores == 1 && in_place && p->nests[0].stages == 2 && p->tiles == 1 && !p->has_makers && !p->shape.packed &&
-           !plan_shares(p) && !p->rests && !p->carries;
+    return (stores == 1 || plan_may_add_in_turn(p)) && in_place && p->nests[0].stages == 2 && p->tiles == 1 &&
+           !p->has_makers && !p->shape.packed && !plan_shares(p) && !p->rests && !p->carries;
 }
 
 /* Is the tensor read by more than products of positions and the first product by the state, which are behind when sums over the state's
@@ -263,6 +263,7 @@ static void place_all(struct plan *p, uint32_t single)
         p->shared_bytes += 4u * WALK_TILE * p->heads * p->nests[0].stages;
     p->made_offset = round_up(p->shared_bytes, 8);
     p->hands = can_hand(p);
+    p->in_turn = p->hands && plan_may_add_in_turn(p);
     if (p->has_makers || p->hands)
         p->shared_bytes = p->made_offset + 8u * (p->nests[0].stages + p->has_makers);
 }

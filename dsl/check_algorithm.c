@@ -106,7 +106,7 @@ static void check_drawn(struct check *check, const tg_tensor *tensor, const char
 /* Tensors that the compiler may add to those of a call. */
 static bool is_added(const char *name)
 {
-    static const char *const added[] = {"cu", "index", "count", "relayed", "turns"};
+    static const char *const added[] = {"cu", "index", "count", "relayed", "turns", "summed"};
     for (uint32_t i = 0; i < TG_COUNT(added); i++)
         if (tg_same_name(name, added[i]))
             return true;

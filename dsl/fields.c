@@ -41,6 +41,15 @@ bool tg_schedule_relays(const tg_schedule *schedule)
     return any;
 }
 
+bool tg_schedule_adds(const tg_schedule *schedule)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < tg_row_count(schedule); r++)
+        for (uint32_t d = 1; d < TG_N_DIMS; d++)
+            any |= (schedule->rows[r].row[d].cluster & TG_ADDS) != 0;
+    return any;
+}
+
 bool tg_schedule_is_cut(const tg_schedule *schedule)
 {
     bool any = false;

@@ -18,6 +18,8 @@ uint32_t tg_row_count(const tg_schedule *schedule);
 
 /* Does a row relay its segments? Then their length is the schedule's. */
 bool tg_schedule_relays(const tg_schedule *schedule);
+/* Are there thread blocks that add up what they have of an output (TG_CLUSTER)? */
+bool tg_schedule_adds(const tg_schedule *schedule);
 /* Has a row a length of segments that are not relayed? A table's roles without one are for its points. */
 bool tg_schedule_is_cut(const tg_schedule *schedule);
 

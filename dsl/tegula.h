@@ -436,10 +436,12 @@ typedef enum tg_mma {
  * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
  * memory in fp32, and the row that reads it adds the parts up. What the row lists must be an intermediate and, in the
  * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first.
- * With TG_CLUSTER instead of TG_P the two thread blocks of such a sum are a cluster: what the row lists of positions by
- * dqk or dhv they add up on chip, each half of the positions, and it may be the caller's. Its other sums stay parts.
- * With TG_CLUSTER(1) for TG_MEMBER the thread blocks of the two heads of a group are a cluster, which adds up what the row lists of
- * sums over heads, one matrix of positions by dqk or dhv, in the same way; a group of one head needs no cluster.
+ * With TG_CLUSTER instead of TG_P the two thread blocks of such a sum add up what the row lists of positions by dqk or dhv: each
+ * rounds its part to the input type, and the sum, rounded once more, may be the caller's. Its other sums stay parts. The first
+ * stores its part and the other one adds to it in memory; in the first row, of packed sequences, and where the row has not two stages or
+ * has makers, they are a cluster and exchange halves on chip. Both give the same bits.
+ * With TG_CLUSTER(1) for TG_MEMBER the thread blocks of the two heads of a group add up what the row lists of sums over heads, matrices
+ * of positions by dqk or dhv, in the same way; a group of one head has nothing to add up.
  *
  * With TG_CAST(n) instead of TG_P, n neighbouring blocks (2 or 4) of dqk or dhv are a cluster, which loads once what is
  * the same in all of them, every tile without that dimension: each thread block 1/n of its columns, to the memory of all.

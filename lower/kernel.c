@@ -312,7 +312,9 @@ static void emit_body(struct emit *e)
     if (plan_lets_next_begin(e->p))
         let_next_begin(e);
     if (plan_clears_turns(e->p))
-        clear_turns(e);
+        clear_numbers(e, TILE_TURN);
+    if (plan_clears_sums(e->p))
+        clear_numbers(e, TILE_SUMMED);
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
     emit_bases(e, batch, head);

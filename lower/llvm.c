@@ -57,9 +57,9 @@ static LLVMTargetMachineRef make_machine(const struct plan *p, char **error)
     if (LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &target, error))
         return NULL;
     char features[16];
-    enum { ST_ASYNC_PTX = 81 }; /* of sums in clusters alone: others run on older drivers */
+    enum { ST_ASYNC_PTX = 81 }; /* of sums that clusters exchange alone: others run on older drivers */
     snprintf(features, sizeof features, "+ptx%u",
-             p->adds && p->target->ptx < ST_ASYNC_PTX ? ST_ASYNC_PTX : p->target->ptx);
+             p->adds && !p->in_turn && p->target->ptx < ST_ASYNC_PTX ? ST_ASYNC_PTX : p->target->ptx);
     return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", p->target->arch, features, LLVMCodeGenLevelAggressive,
                                    LLVMRelocDefault, LLVMCodeModelDefault);
 }

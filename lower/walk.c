@@ -1,6 +1,7 @@
 /* lower/walk.c - a kernel on warpgroups: its roles, and the interpreter of what each of them executes (compiler/order.c has the
  * order, and the plan all that runs). One function an operation; this file has those of the walk itself: the loop over the
  * chunks, the tiles of a group, what is waited for. */
+#include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
@@ -193,6 +194,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_CLEARED:
         walk_await_cleared(e);
         break;
+    case SYNC_TURN:
+        turn_await(e, w);
+        break;
     default:
         if (op->role == ROLE_LOAD)
             map_store_wait(e, op->sync == SYNC_READ);
@@ -244,6 +248,8 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
         mbarrier_arrive(e, own_barrier(e, op->v, op->sync == SYNC_LEFT));
     else if (op->sync == SYNC_READY)
         cluster_ready(e, w, op);
+    else if (op->sync == SYNC_TURN)
+        turn_pass(e, w);
     else
         mbarrier_arrive(e, barrier_address(e, w->stage, op->sync == SYNC_EMPTY));
 }
@@ -575,13 +581,13 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, made_address(e, imm(e, s)), p->hands ? 128 * p->groups : 128);
     if (p->rests)
         init_rest(e);
-    if (p->adds)
+    if (p->adds && !p->in_turn)
         cluster_init(e);
     if (plan_shares(p))
         cast_init(e);
     fence_mbarrier_init(e);
     end_if(e, after);
-    if (p->cluster)
+    if (plan_cluster_size(p))
         cluster_barrier(e);
     else
         barrier(e);

@@ -16,6 +16,7 @@
  *   walk_across.c    tiles of positions by the state's columns
  *   walk_columns.c   two warpgroups with the same rows, each half of the state's columns
  *   walk_cluster.c   two thread blocks add up their parts of the output
+ *   walk_turns.c     ... in memory, one after the other
  *   walk_cast.c      neighbours load once what is the same in all of them
  *   wgmma.c          instructions */
 #ifndef TEGULA_WALK_H
@@ -60,6 +61,8 @@ void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValue
 void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier,
                       LLVMValueRef ranks);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
+void map_add(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]); /* to what is there */
+void fence_global(struct emit *e); /* what others have stored is there for these */
 void map_store_commit(struct emit *e);
 void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
 void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]); /* ldmatrix.x4.trans */
@@ -146,6 +149,9 @@ LLVMValueRef producer_is_one(struct emit *e); /* i1: the lane that does what one
 emit_walk_op producer_expect;
 emit_walk_op producer_load;
 emit_walk_op producer_store;
+/* i1: had a step the stage before? From here on the chunk is that step's. */
+LLVMValueRef producer_refills(struct emit *e, const struct walk *w);
+void producer_go_back(struct emit *e, const struct walk *w);
 /* One lane goes on, if a step had the stage before, and that is the step: the block where all others do. */
 LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w);
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
@@ -277,8 +283,8 @@ void walk_end_at_rest(struct emit *e, struct walk *w);
 void init_rest(struct emit *e);
 
 /* ---- walk_relay.c ------------------------------------------------------------------------------------------------ */
-/* Of the program's first kernel: nobody has left a state yet. */
-void clear_turns(struct emit *e);
+/* Of the program's first kernel: nobody has left a state yet, or added to a sum. */
+void clear_numbers(struct emit *e, uint32_t tile);
 /* The state from the thread block of the segment before, and to that of the next one. */
 emit_walk_op walk_take;
 emit_walk_op walk_pass;
@@ -340,6 +346,15 @@ void cluster_ready(struct emit *e, const struct walk *w,
  * by way of the place where the group's part of matrix a was. */
 emit_walk_op cluster_send, cluster_receive;          /* the half that is kept is the first of the tile behind it */
 LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chunk */
+
+/* ---- walk_turns.c ------------------------------------------------------------------------------------------------ */
+/* By all lanes of the warp that loads, of the chunk that was in the stage before; by one lane, of the chunk at hand. */
+void turn_await(struct emit *e, const struct walk *w);
+void turn_pass(struct emit *e, const struct walk *w);
+void turn_await_here(struct emit *e, const struct walk *w);
+void turn_pass_here(struct emit *e, const struct walk *w);
+/* The tile, or its sum with what is there. */
+void turn_store(struct emit *e, const struct walk *w, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
 
 /* ---- walk_cast.c ------------------------------------------------------------------------------------------------- */
 void cast_init(struct emit *e);

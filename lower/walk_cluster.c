@@ -62,6 +62,17 @@ void cluster_ready(struct emit *e, const struct walk *w, const struct op *op)
     sync_warp(e);
 }
 
+/* Parts are rounded before they are added, as those that are added in memory are, so that a packed sequence has the bits that it has
+ * alone. */
+static void round_parts(struct emit *e, LLVMValueRef *x)
+{
+    for (uint32_t r = 0; r < PER_STORE; r += 2) {
+        LLVMValueRef word = pack(e, x[r], x[r + 1]);
+        for (uint32_t half = 0; half < 2; half++)
+            x[r + half] = unpack_as(e, e->p->shape.io, word, half);
+    }
+}
+
 /* What the other one keeps; of the value what is kept here. */
 static void send(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef to, LLVMValueRef first,
                  LLVMValueRef x[WALK_TILE / 2])
@@ -73,6 +84,8 @@ static void send(struct emit *e, const struct walk *w, const struct op *op, LLVM
             words[k] = choose(e, first, x[HALF + i + k], x[i + k]);
             x[i + k] = choose(e, first, x[i + k], x[HALF + i + k]);
         }
+        round_parts(e, words);
+        round_parts(e, &x[i]);
         store_far(e, add(e, far, imm(e, i / PER_STORE * PITCH)), words, full);
     }
 }

@@ -197,15 +197,15 @@ static void put_tile(struct emit *e, struct walk *w, const struct op *op)
     }
 }
 
-/* Of a cluster's sum a thread block has half of the positions, from this one on; NULL: all of them. */
+/* Of a sum that a cluster exchanges a thread block has half of the positions, from this one on; NULL: all of them. */
 static LLVMValueRef first_row(struct emit *e, const struct op *op)
 {
-    return plan_is_added_in_cluster(e->p, op->tile) ? cluster_first_position(e) : NULL;
+    return plan_is_exchanged(e->p, op->tile) ? cluster_first_position(e) : NULL;
 }
 
 static uint32_t rows_of(const struct emit *e, const struct op *op)
 {
-    return plan_is_added_in_cluster(e->p, op->tile) ? WALK_TILE / 2 : WALK_TILE;
+    return plan_is_exchanged(e->p, op->tile) ? WALK_TILE / 2 : WALK_TILE;
 }
 
 /* The tile, rounded, over the group's part of a's place; of a cluster's sum the half of the positions that is this thread
@@ -281,7 +281,10 @@ void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMVa
         at[1] = add(e, at[1], first);
         from = add(e, from, mul(e, first, imm(e, WALK_SPAN_BYTES)));
     }
-    map_store(e, map_argument(e, op->tile), from, at);
+    if (e->p->in_turn && plan_is_added_in_cluster(e->p, op->tile))
+        turn_store(e, w, map_argument(e, op->tile), from, at);
+    else
+        map_store(e, map_argument(e, op->tile), from, at);
 }
 
 /* From where it has been put, by one thread; row by row where the chunk is not whole. */

@@ -142,12 +142,21 @@ void producer_load(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- outputs that those who walk have left in a stage ---- */
 
-LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w)
+LLVMValueRef producer_refills(struct emit *e, const struct walk *w)
+{
+    return less(e, add(e, walk_first_step(e), imm(e, e->p->nests[0].stages - 1)), w->step);
+}
+
+void producer_go_back(struct emit *e, const struct walk *w)
 {
     const struct nest *nest = &e->p->nests[0];
-    LLVMValueRef last = add(e, walk_first_step(e), imm(e, nest->stages - 1));
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, producer_is_one(e), less(e, last, w->step), ""));
     set_chunk(e, &e->at, walked_chunk(e, nest, sub(e, w->step, imm(e, nest->stages))));
+}
+
+LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w)
+{
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, producer_is_one(e), producer_refills(e, w), ""));
+    producer_go_back(e, w);
     return after;
 }
 
@@ -168,6 +177,17 @@ static void store_tiles(struct emit *e, struct walk *w, const struct op *op)
     e->at = at;
 }
 
+/* All outputs of the chunk, from this one on. */
+static void store_outputs(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (e->p->in_turn)
+        turn_await_here(e, w);
+    for (; plan_is_handed(op); op++)
+        store_tiles(e, w, op);
+    if (e->p->in_turn)
+        turn_pass_here(e, w);
+}
+
 /* Behind the loop: of the last steps, whose stages nobody fills any more. */
 static void store_last(struct emit *e, struct walk *w, const struct op *op)
 {
@@ -182,7 +202,7 @@ static void store_last(struct emit *e, struct walk *w, const struct op *op)
     w->stage = choose(e, wraps, sub(e, stage, before), stage);
     mbarrier_wait(e, made_address(e, w->stage), choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
     set_chunk(e, &e->at, walked_chunk(e, nest, step));
-    store_tiles(e, w, op);
+    store_outputs(e, w, op);
     e->at = at;
     end_if(e, after);
     loop_end(e, &l, 1);
@@ -193,7 +213,7 @@ void producer_store(struct emit *e, struct walk *w, const struct op *op)
 {
     if (w->in_loop)
         store_tiles(e, w, op);
-    else
+    else if (!plan_is_handed(op - 1)) /* with those that follow */
         store_last(e, w, op);
 }
 

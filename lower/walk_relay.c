@@ -75,21 +75,20 @@ void walk_pass(struct emit *e, struct walk *w, const struct op *op)
 }
 
 /* By no more thread blocks than are there at once. */
-void clear_turns(struct emit *e)
+void clear_numbers(struct emit *e, uint32_t tile)
 {
     enum { MOST_BLOCKS = 1024 };
     LLVMValueRef threads = imm(e, e->p->threads * plan_chunks_together(e->p)),
                  block = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"),
                  blocks = smaller(e, call0(e, "llvm.nvvm.read.ptx.sreg.nctaid.x"), imm(e, MOST_BLOCKS)),
-                 of_sequence = LLVMBuildTrunc(e->b, argument(e, TG_ARG_STRIDE, TILE_TURN, 0), e->i32, ""),
+                 of_sequence = LLVMBuildTrunc(e->b, argument(e, TG_ARG_STRIDE, tile, 0), e->i32, ""),
                  count = mul(e, argument(e, TG_ARG_SIZE, TG_SIZE_BATCH, 0), of_sequence), round;
     LLVMBasicBlockRef others = begin_if(e, less(e, block, blocks));
     const struct counted l = loop_begin(e, add(e, divide(e, count, mul(e, blocks, threads)), imm(e, 1)), &round);
     LLVMValueRef i = add(e, mul(e, add(e, mul(e, round, blocks), block), threads), e->tid);
     LLVMBasicBlockRef after = begin_if(e, less(e, i, count));
-    LLVMBuildStore(
-        e->b, imm(e, 0),
-        byte_offset(e, argument(e, TG_ARG_POINTER, TILE_TURN, 0), mul(e, wide(e, i), imm64(e, sizeof(int32_t)))));
+    LLVMBuildStore(e->b, imm(e, 0),
+                   byte_offset(e, argument(e, TG_ARG_POINTER, tile, 0), mul(e, wide(e, i), imm64(e, sizeof(int32_t)))));
     end_if(e, after);
     loop_end(e, &l, 1);
     end_if(e, others);

@@ -213,6 +213,19 @@ void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMVa
              "l,r,r,r,r,r,r,~{memory}", args, 7);
 }
 
+void fence_global(struct emit *e)
+{
+    ptx_void(e, "fence.proxy.async;", "~{memory}", NULL, 0);
+}
+
+void map_add(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5])
+{
+    LLVMValueRef args[] = {map, from, at[0], at[1], at[2], at[3], at[4]};
+    ptx_void(e,
+             "cp.reduce.async.bulk.tensor.5d.global.shared::cta.add.tile.bulk_group [$0, {$2, $3, $4, $5, $6}], [$1];",
+             "l,r,r,r,r,r,r,~{memory}", args, 7);
+}
+
 void map_store_commit(struct emit *e)
 {
     ptx_void(e, "cp.async.bulk.commit_group;", "~{memory}", NULL, 0);

@@ -95,8 +95,10 @@ enum call_id {
     STARTS,
     PARTS,
     CLUSTER,
+    CLUSTER_IN_TURN,
     JOINT,
     PAIRED,
+    PAIRED_IN_TURN,
     CAST,
     WALK_N,
     WALK_BACK,
@@ -301,21 +303,12 @@ static const struct call_under_test calls[N_CALLS] = {
                true,
                {0},
                NULL},
-    /* Two blocks of dhv, a cluster of two; the last chunk ends in its second half. */
-    [CLUSTER] = {"mlstm-sig cluster",
-                 {.io = TG_BF16,
-                  .batch = 1,
-                  .heads = 2,
-                  .tokens = 170,
-                  .dqk = 64,
-                  .dhv = 128,
-                  .schedule = "",
-                  .backward = "walk-cluster dQ.warps=4 dQ.dqk=64 dQ.dhv=64 dK.warps=4 dK.dqk=64 "
-                              "dK.dhv=64 dV.warps=4 dV.dhv=64",
-                  .has_s0 = true},
-                 true,
-                 {0},
-                 NULL},
+/* Two blocks of dhv; the last chunk ends in its second half. Packed they are a cluster, else they add in turn. */
+#define TWO_BLOCKS                                                                                                     \
+    .io = TG_BF16, .heads = 2, .dqk = 64, .dhv = 128, .schedule = "", .has_s0 = true,                                  \
+    .backward = "walk-cluster dQ.warps=4 dQ.dqk=64 dQ.dhv=64 dK.warps=4 dK.dqk=64 dK.dhv=64 dV.warps=4 dV.dhv=64"
+    [CLUSTER] = {"mlstm-sig cluster", {TWO_BLOCKS, .cuts = "0 170"}, true, {0}, NULL},
+    [CLUSTER_IN_TURN] = {"mlstm-sig in turn", {TWO_BLOCKS, .batch = 1, .tokens = 170}, true, {0}, NULL},
     /* dK and dV in one walk; v and dh have a stage each. A NaN, the last chunk not whole. */
     [JOINT] = {"linear joint",
                {.variant = "linear",
@@ -331,22 +324,12 @@ static const struct call_under_test calls[N_CALLS] = {
                true,
                {0},
                place_nan_of_gradient},
-    /* Two heads of a group, a cluster, in segments of an odd number of chunks, the last one shorter; so is the last chunk. */
-    [PAIRED] = {"gated-delta paired",
-                {.variant = "gated-delta",
-                 .io = TG_BF16,
-                 .batch = 1,
-                 .heads = 2,
-                 .group = 2,
-                 .tokens = 490,
-                 .dqk = 64,
-                 .dhv = 64,
-                 .schedule = "",
-                 .backward = "segments-all-paired seg=3 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64",
-                 .has_s0 = true},
-                true,
-                {0},
-                NULL},
+/* Two heads of a group, in segments of an odd number of chunks, the last one shorter; so is the last chunk. */
+#define TWO_HEADS                                                                                                      \
+    .variant = "gated-delta", .io = TG_BF16, .heads = 2, .group = 2, .dqk = 64, .dhv = 64, .schedule = "",             \
+    .has_s0 = true, .backward = "segments-all-paired seg=3 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+    [PAIRED] = {"gated-delta paired", {TWO_HEADS, .cuts = "0 490"}, true, {0}, NULL},
+    [PAIRED_IN_TURN] = {"gated-delta in turn", {TWO_HEADS, .batch = 1, .tokens = 490}, true, {0}, NULL},
     /* Two blocks of dhv that load q and k once; more chunks than stages. */
     [CAST] = {"mlstm-sig cast",
               {.io = TG_BF16,

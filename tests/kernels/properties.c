@@ -406,7 +406,8 @@ static void test_bits(const struct spec *spec)
     TEST("tensors left out are zeros", absent_tensors(spec))
     if (spec->variant == tg_mlstm_sig.name || spec->variant == tg_mlstm_exp.name)
         TEST("room for more tokens does not change bits", rooms_agree(spec))
-    if (!sums_heads(spec) && !(spec->backward && strstr(spec->backward, "joint"))) /* a head has its own there */
+    const char *back = spec->backward ? spec->backward : "";
+    if (!sums_heads(spec) && !strstr(back, "joint") && !strstr(back, "cluster")) /* a head has its own there */
         TEST("heads that share q and k have the bits they have alone", groups_agree(spec))
     if (spec->io == TG_BF16 && !spec->schedule && spec_has_schedule(spec, "tfla-keep"))
         TEST("states kept or made again give the same bits", kept_agree(spec))
@@ -459,6 +460,22 @@ static void suite_joint(void)
     test_bits(&spec);
 }
 
+/* Thread blocks that add up what they have: two heads, two blocks of dhv. */
+static void suite_added(void)
+{
+    struct spec spec = {.io = TG_BF16, .batch = 1, .heads = 2, .tokens = 150, .dqk = 64, .dhv = 64, .has_s0 = true};
+    spec.variant = "gated-delta";
+    spec.group = 2;
+    spec.schedule = "walk-narrow";
+    spec.backward = "walk-paired dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64";
+    test_bits(&spec);
+    spec.variant = "simple-gla";
+    spec.group = 1;
+    spec.dhv = 128;
+    spec.backward = "walk-cluster dQ.warps=4 dQ.dqk=64 dQ.dhv=64 dK.warps=4 dK.dqk=64 dK.dhv=64 dV.warps=4 dV.dhv=64";
+    test_bits(&spec);
+}
+
 void suite_properties(void)
 {
     static const struct {
@@ -478,6 +495,7 @@ void suite_properties(void)
     }
     suite_walk();
     suite_joint();
+    suite_added();
     suite_states_alone();
     results_forget();
 }
