@@ -35,11 +35,16 @@ PEER_OF = {"mlstm-sig": "mlstm-sig", "mlstm-exp": "mlstm-exp", "simple-gla": "fl
            "gated-delta": "fla-gated-delta-rule", "gla": "fla-gla", "kda": "fla-kda"}
 
 
+def is_family(x):
+    """Of the parts "family" and "delta", whichever call of them."""
+    return x["part"].split(",")[0] in ("family", "delta")
+
+
 def family(lines):
     """Rows of `tegula bench` and the peer's at the same shape: the fastest chunk size for the sum of both directions."""
     rows = []
     for x in lines:
-        if x["part"] != "family" or "backward" not in x:
+        if not is_family(x) or "backward" not in x:
             continue
         shape = {k: x["shape"][k] for k in ("B", "NH", "T", "dqk", "dhv")}
         found = {}
@@ -50,7 +55,8 @@ def family(lines):
         chunks = {chunk for chunk, direction in found if direction == "forward+backward"}
         best = min(chunks, key=lambda chunk: found[chunk, "forward+backward"][0], default=None)
         forward = min((v[0] for (_, d), v in found.items() if d == "forward"), default=None)
-        rows.append({"variant": x["variant"], "shape": shape, "forward": x["median_ms"], "both": x["both_ms"],
+        kept = ", kept" if "--keep-states" in x["command"] else ""
+        rows.append({"variant": x["variant"] + kept, "shape": shape, "forward": x["median_ms"], "both": x["both_ms"],
                      "workspace": (x["workspace_bytes"], x["backward"]["workspace_bytes"]),
                      "peer_forward": forward,
                      "peer_both": found[best, "forward+backward"][0] if chunks else None,
@@ -71,7 +77,7 @@ def print_family(lines):
               f" {cell(r['peer_forward']):>7} {cell(r['both']):>6} {cell(r['peer_both']):>7}"
               f"   {r['workspace'][0] / 2**20:.0f}, {r['workspace'][1] / 2**20:.0f}   {memory}")
     for x in lines:
-        if x["part"] == "family" and "backward" not in x:
+        if is_family(x) and "peer" not in x and "backward" not in x:
             print(f"{x['variant']:15} decode, B {x['shape']['B']}, {x['shape']['T']} tokens: {x['median_ms']:.4f} ms, {x['gb_per_s']:.0f} GB/s")
 
 
@@ -142,7 +148,7 @@ def plot_chunk(plt, lines, path):
 
 
 def plot_family(plt, lines, path):
-    rows = [r for r in family(lines) if r["peer_both"]]
+    rows = [r for r in family(lines) if r["peer_both"] and r["shape"]["B"] * r["shape"]["T"] == 65536]
     figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.5))
     names = [f"{r['variant']}, {r['shape']['NH']} heads\n{r['shape']['dqk']}/{r['shape']['dhv']}, T {r['shape']['T']}" for r in rows]
     for offset, whose, color in ((-0.2, "", "tab:blue"), (0.2, "peer_", "tab:gray")):
@@ -172,7 +178,7 @@ def plot(lines, folder):
         plot_length(plt, lines, folder / "length.svg")
     if "tune" in parts:
         plot_chunk(plt, lines, folder / "chunk.svg")
-    if "family" in parts:
+    if any(is_family(x) for x in lines):
         plot_family(plt, lines, folder / "family.svg")
 
 
