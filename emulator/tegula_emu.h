@@ -25,7 +25,8 @@
  *     memory. A relaxed arrival at the cluster's barrier orders only mbarriers before a fence.mbarrier_init.
  *   - st.release and ld.acquire of gpu scope order the stores of different clusters, and nothing else does. A kernel with
  *     fences of gpu scope, or with atomics that release or acquire, is trusted to order them. When a warp first looks at a
- *     released value, it finds the one before, unless it can know better.
+ *     released value, it finds the one before, unless it can know better. Nobody else of its cluster runs while a warp asks
+ *     for such a value again and again: who waits so for a warp of the same cluster waits for ever.
  *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with CUDA_ERROR_INVALID_IMAGE, as
  *     the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT
  *     error log and in the report. */
