@@ -202,7 +202,8 @@ static void leave_unless(struct emit *e, LLVMValueRef condition)
     LLVMPositionBuilderAtEnd(e->b, work);
 }
 
-/* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. */
+/* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. Who walks writes the states of a
+ * sequence without tokens. */
 static void emit_early_exit(struct emit *e)
 {
     if (plan_chunks_together(e->p) > 1)
@@ -224,7 +225,7 @@ static void emit_early_exit(struct emit *e)
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
         leave_unless(e, less(e, imm(e, 0), e->at.length));
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
-        if (e->p->row->row[d].role == TG_ROLE_P)
+        if (e->p->row->row[d].role == TG_ROLE_P && e->p->row->row[TG_CHUNK].role != TG_ROLE_W)
             leave_unless(e, less(e, e->at.start[d], e->at.length));
 }
 
