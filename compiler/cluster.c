@@ -2,7 +2,8 @@
  *
  * Two of them add up the parts of the output that they have (TG_CLUSTER), or two or four load once what is the same in
  * all of them (TG_CAST): each loads some columns of such a matrix, in whole spans of 64, into the shared memory of all.
- * Clusters of both dqk and dhv are one, in the order of the grid. */
+ * Clusters of both dqk and dhv are one, in the order of the grid. Where sums are made in memory, in turn (turns.c), two thread blocks add
+ * up as well, and are no cluster. */
 #include "compiler/plan.h"
 #include "compiler/plan_walk.h"
 
@@ -53,21 +54,21 @@ static bool refuse(const struct plan *p, const char *hint, const char *what)
     return false;
 }
 
-bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile)
+bool plan_is_added_up(const struct plan *p, uint32_t tile)
 {
     return p->adds && tg_is_cluster_sum(p->algorithm, p->row, tile, p->adds);
 }
 
 bool plan_is_exchanged(const struct plan *p, uint32_t tile)
 {
-    return !p->in_turn && plan_is_added_in_cluster(p, tile);
+    return !p->in_turn && plan_is_added_up(p, tile);
 }
 
 uint32_t plan_cluster_sums(const struct plan *p, uint32_t before)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i] && p->row->outputs[i] != before; i++)
-        n += plan_is_added_in_cluster(p, p->row->outputs[i]);
+        n += plan_is_added_up(p, p->row->outputs[i]);
     return n;
 }
 

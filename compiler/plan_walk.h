@@ -244,15 +244,15 @@ static inline uint32_t plan_position_columns(const struct plan *p)
 {
     return plan_makes_whole_tiles(p) ? WALK_TILE : WALK_TILE / p->groups;
 }
-/* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
-void plan_find_cluster(struct plan *p);
-bool plan_check_cluster(const struct plan *p);
-bool plan_is_added_in_cluster(const struct plan *p, uint32_t tile); /* do its two thread blocks add up the tile? */
 /* Does the warp that loads store what those who walk have left in a stage? */
 static inline bool plan_is_handed(const struct op *op)
 {
     return op->role == ROLE_LOAD && op->kind == OP_STORE;
 }
+/* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
+void plan_find_cluster(struct plan *p);
+bool plan_check_cluster(const struct plan *p);
+bool plan_is_added_up(const struct plan *p, uint32_t tile);  /* do its two thread blocks add up the tile? */
 bool plan_is_exchanged(const struct plan *p, uint32_t tile); /* ... by sending each other halves of it, not in turn? */
 uint32_t plan_cluster_sums(const struct plan *p,
                            uint32_t before); /* how many such the row lists before that one; 0: in all */

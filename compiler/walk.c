@@ -230,7 +230,7 @@ static bool check_stores(const struct plan *p)
         const bool to_caller =
             plan_memory_dtype(p, op->tile) == TG_F32 &&
             ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
-        if (plan_is_added_in_cluster(p, op->tile) && !plan_is_mapped_store(p, op)) {
+        if (plan_is_added_up(p, op->tile) && !plan_is_mapped_store(p, op)) {
             plan_refuse(
                 p, "TG0518", "take TG_P, or the input type",
                 "kernel %s on warpgroups: a cluster adds up what is of the input type, and %s is fp32 in memory",

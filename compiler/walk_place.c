@@ -85,7 +85,7 @@ static void find_places(struct plan *p)
         put_first_free_first(p, places, n);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        uint32_t k = p->adds && !plan_is_added_in_cluster(p, op->tile) ? 1 : 0;
+        uint32_t k = p->adds && !plan_is_added_up(p, op->tile) ? 1 : 0;
         if (!plan_is_mapped_store(p, op))
             continue;
         if (plan_is_across(p, &p->values[op->v])) {

@@ -350,7 +350,7 @@ LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chu
 /* ---- walk_turns.c ------------------------------------------------------------------------------------------------ */
 /* By all lanes of the warp that loads, of the chunk that was in the stage before; by one lane, of the chunk at hand. */
 void turn_await(struct emit *e, const struct walk *w);
-void turn_pass(struct emit *e, const struct walk *w);
+void turn_pass(struct emit *e, struct walk *w);
 void turn_await_here(struct emit *e, const struct walk *w);
 void turn_pass_here(struct emit *e, const struct walk *w);
 /* The tile, or its sum with what is there. */

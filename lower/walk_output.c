@@ -281,7 +281,7 @@ void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMVa
         at[1] = add(e, at[1], first);
         from = add(e, from, mul(e, first, imm(e, WALK_SPAN_BYTES)));
     }
-    if (e->p->in_turn && plan_is_added_in_cluster(e->p, op->tile))
+    if (e->p->in_turn && plan_is_added_up(e->p, op->tile))
         turn_store(e, w, map_argument(e, op->tile), from, at);
     else
         map_store(e, map_argument(e, op->tile), from, at);

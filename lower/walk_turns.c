@@ -54,11 +54,10 @@ void turn_await(struct emit *e, const struct walk *w)
     e->at = here;
 }
 
-void turn_pass(struct emit *e, const struct walk *w)
+void turn_pass(struct emit *e, struct walk *w)
 {
     const struct place here = e->at;
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, producer_is_one(e), producer_refills(e, w), ""));
-    producer_go_back(e, w);
+    LLVMBasicBlockRef after = producer_begin_stage(e, w);
     turn_pass_here(e, w);
     end_if(e, after);
     sync_warp(e);

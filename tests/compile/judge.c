@@ -55,7 +55,8 @@ static const struct {
     {"", "walk-parts-pairs", 1960},
     {"delta-net", "walk-keep", 24}, /* its walk where dqk is beyond 192 */
     {"gated-delta", "walk-keep", 24},
-    {"mlstm-exp-backward", "walk-cluster", 28}, /* dQ, and the next: sums of the state that wait for a step */
+    {"mlstm-exp-backward", "walk-cluster",
+     28}, /* dQ, and the next: sums of the state that wait for a step; 28 at 120, 512 */
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
